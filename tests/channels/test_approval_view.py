@@ -5,6 +5,7 @@ import json
 from tests.support.approvals import NOW, a_yes, an_approval
 
 from thoughtgate.channels.approval_view import approval_object, grant_object
+from thoughtgate.core.approval import Reviewer
 from thoughtgate.core.grant import SESSION, Grant, Remember, grant_from
 
 
@@ -35,7 +36,9 @@ def test_a_decided_approval_names_who_decided_and_when() -> None:
 
 
 def test_a_grant_says_what_it_allows_and_how_often_it_was_used() -> None:
-    grant = grant_from(an_approval(), Remember(SESSION), by="terminal:ann", ident="g1", now=NOW)
+    grant = grant_from(
+        an_approval(), Remember(SESSION), by=Reviewer("terminal:ann"), ident="g1", now=NOW
+    )
     assert isinstance(grant, Grant)
     unused = grant_object(grant)
     assert unused["session"] == "run/s1"

@@ -11,7 +11,7 @@ from tests.support.fake_slack import BOT, CHANNEL, TOKEN, FakeSlack, failing, ra
 
 from thoughtgate.channels.delivery import DeliveryError, RequestGoneError
 from thoughtgate.channels.slack import SlackClient, SlackTarget
-from thoughtgate.core.approval import Refusal, may_vote
+from thoughtgate.core.approval import Refusal, Reviewer, may_vote
 
 ASKED = an_approval(channel="slack", workflow="ops")
 
@@ -114,7 +114,7 @@ def test_without_the_scope_only_named_people_have_a_vote(
     # The approval refuses the vote of U2, who is not among the approvers.
     votes = client.poll_votes(named, handle)
     assert [vote.by for vote in votes] == ["slack:U1", "slack:U2"]
-    assert isinstance(may_vote(named, "slack:U2"), Refusal)
+    assert isinstance(may_vote(named, Reviewer("slack:U2")), Refusal)
 
 
 def test_the_message_shows_the_outcome(slack: FakeSlack, client: SlackClient) -> None:

@@ -17,11 +17,12 @@ from thoughtgate.channels.terminal import (
     render_question,
     render_table,
 )
+from thoughtgate.core.approval import Reviewer
 from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember, grant_from
 
 
 def a_grant(remember: Remember) -> Grant:
-    made = grant_from(an_approval(), remember, by="terminal:ann", ident="g1", now=NOW)
+    made = grant_from(an_approval(), remember, by=Reviewer("terminal:ann"), ident="g1", now=NOW)
     assert isinstance(made, Grant)
     return made
 

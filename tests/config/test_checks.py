@@ -40,6 +40,68 @@ def listen(**fields: Any) -> dict[str, Any]:
     return {"listen": {"transport": "http", **fields}}
 
 
+def console(sign_in: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a console with sign-in."""
+    token = {"issuer": "i", "audience": "a", "jwks_url": "https://h/k"}
+    given = {"jwt": token, **(sign_in or {})}
+    return {"console": {"public_url": "https://c.example", "sign_in": given, **fields}}
+
+
+_TLS = {"certificate": "c.pem", "key": "k.pem"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        console(),
+        console(public_url="http://localhost:7777"),
+        console(host="0.0.0.0", tls=_TLS),
+        console({"trusted_proxies": ["0.0.0.0/0"]}, host="0.0.0.0", tls=_TLS),
+        console({"trusted_proxies": ["10.0.0.0/8", "fd00::1"]}, host="10.0.0.1"),
+        console({"sign_out_url": "/oauth2/sign_out"}),
+        console({"sign_out_url": "https://idp.example/logout"}),
+        {**console(), **listen(auth={"type": "jwt", "jwks_url": "https://h", "audience": "b"})},
+        {"console": {"host": "::1", "port": 7777}},
+    ],
+)
+def test_a_console_on_a_network_may_be_so(data: dict[str, Any]) -> None:
+    assert found(data) == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"console": {"host": "0.0.0.0"}}, "console.sign_in"),
+        ({"console": {"public_url": "https://c.example"}}, "console.public_url"),
+        ({"console": {"tls": _TLS}}, "console.tls"),
+        (console(public_url=""), "console.public_url"),
+        (console(public_url="http://c.example"), "console.public_url"),
+        (console(public_url="https://c.example/gate"), "console.public_url"),
+        (console(host="0.0.0.0"), "console.sign_in.trusted_proxies"),
+        (console({"trusted_proxies": ["x"]}), "console.sign_in.trusted_proxies[0]"),
+        (console({"trusted_proxies": ["::1", "::/0"]}), "console.sign_in.trusted_proxies[1]"),
+        (console({"header": "Cookie"}), "console.sign_in.header"),
+        (console({"sign_out_url": "//evil.example"}), "console.sign_in.sign_out_url"),
+        (console({"sign_out_url": "javascript:x"}), "console.sign_in.sign_out_url"),
+        (
+            console({"jwt": {"issuer": "i", "audience": "a", "jwks_url": "http://h/k"}}),
+            "console.sign_in.jwt.jwks_url",
+        ),
+        (
+            {**console(), **listen(auth={"type": "jwt", "jwks_url": "https://h", "audience": "a"})},
+            "console.sign_in.jwt.audience",
+        ),
+        ({"approval": {"a": {"approvers": ["ann", "group:"]}}}, "approval.a.approvers[1]"),
+    ],
+)
+def test_a_console_that_strangers_could_use_is_refused(data: dict[str, Any], key: str) -> None:
+    assert set(found(data)) == {key}
+
+
+def test_a_group_may_have_as_many_members_as_are_required() -> None:
+    assert found({"approval": {"a": {"approvers": ["group:sre"], "required": 2}}}) == {}
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -155,6 +217,8 @@ def test_what_does_not_fit_together_is_named(data: dict[str, Any], key: str) -> 
         {"listen": {"auth": {"type": 5}}, "store": 5, "tasks": {"ttl": "x"}},
         {"rules": [{"action": ["deny"], "annotations": {"a": 1}}], "namespaces": {"n": [[]]}},
         {"rules": [{"server": 5, "kind": 5, "approval": 5, "action": "approve"}]},
+        {"console": {"sign_in": {"jwt": 5, "header": 5, "trusted_proxies": 5}, "public_url": 5}},
+        {"console": {"host": 5, "sign_in": 5}, "approval": {"a": {"approvers": [5]}}},
     ],
 )
 def test_wrong_types_are_left_for_the_models(data: dict[str, Any]) -> None:

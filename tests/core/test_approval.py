@@ -21,6 +21,7 @@ from thoughtgate.core.approval import (
     WITHDRAWN,
     Approval,
     Refusal,
+    Reviewer,
     Vote,
     digest_of,
     extra_json,
@@ -161,10 +162,50 @@ def test_a_refusal_that_does_not_count_does_not_stop_an_approval_seen_with_it() 
 def test_approvers_are_limited_by_name(
     approvers: tuple[str, ...], channel: str, by: str, *, allowed: bool
 ) -> None:
-    result = may_vote(an_approval(approvers=approvers, channel=channel), by)
+    result = may_vote(an_approval(approvers=approvers, channel=channel), Reviewer(by))
     assert (result is None) is allowed
     if result is not None:
         assert result.kind == "not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("approvers", "reviewer", "allowed"),
+    [
+        (("group:sre",), Reviewer("console:ann", ("dev", "sre"), "i"), True),
+        (("group:sre",), Reviewer("console:ann", ("dev",), "i"), False),
+        (("group:sre",), Reviewer("console:ann", ("SRE",), "i"), False),
+        (("group:sre",), Reviewer("console:ann", ("sre",)), False),
+        (("group:sre",), Reviewer("terminal:sre"), False),
+        (("group:sre",), Reviewer("console:group:sre", (), "i"), False),
+        (("group:sre",), Reviewer("terminal:group:sre"), False),
+        (("group:sre",), Reviewer("group:sre", ("sre",), "i"), False),
+        (("user:ann",), Reviewer("console:ann", (), "i"), True),
+        (("user:ann",), Reviewer("console:ann"), False),
+        (("user:ann",), Reviewer("terminal:ann"), False),
+        (("user:ann",), Reviewer("console:user:ann", (), "i"), False),
+        (("user:ann",), Reviewer("user:ann", (), "i"), False),
+        (("ann",), Reviewer("console:ann", (), "i"), True),
+        (("console:ann",), Reviewer("console:ann", (), "i"), True),
+        (("slack:U1",), Reviewer("console:slack:U1", (), "i"), False),
+        (("ops:ann",), Reviewer("console:ops:ann"), True),
+    ],
+)
+def test_groups_and_users_are_those_of_a_verified_token(
+    approvers: tuple[str, ...], reviewer: Reviewer, *, allowed: bool
+) -> None:
+    result = may_vote(an_approval(approvers=approvers), reviewer)
+    assert (result is None) is allowed
+    if result is not None:
+        assert result.kind == "not_allowed"
+
+
+def test_a_vote_carries_what_its_token_said() -> None:
+    signed = Vote("console:ann", approve=True, at=NOW + 1, groups=("sre",), issuer="i")
+    decided = vote(an_approval(approvers=("group:sre",)), signed, NOW + 1)
+    assert isinstance(decided, Approval)
+    assert decided.decider == signed
+    assert signed.verified() == {"groups": ["sre"], "issuer": "i"}
+    assert a_yes().verified() == {}
 
 
 @pytest.mark.parametrize("by", ["agent:local", "agent:somebody", "oauth:ann"])

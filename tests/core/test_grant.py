@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.approvals import CALL, NOW, an_approval
 
-from thoughtgate.core.approval import Approval, Refusal, digest_of
+from thoughtgate.core.approval import Approval, Refusal, Reviewer, digest_of
 from thoughtgate.core.grant import (
     EXACT,
     MAX_GRANT_S,
@@ -24,7 +24,11 @@ from thoughtgate.policy.call import Call
 
 def a_grant(lifetime: str, scope: str, seconds: float = 60.0) -> Grant:
     made = grant_from(
-        an_approval(), Remember(lifetime, scope, seconds), by="terminal:ann", ident="g1", now=NOW
+        an_approval(),
+        Remember(lifetime, scope, seconds),
+        by=Reviewer("terminal:ann"),
+        ident="g1",
+        now=NOW,
     )
     assert isinstance(made, Grant)
     return made
@@ -120,7 +124,7 @@ def test_a_call_without_a_session_is_not_covered_by_a_session_grant() -> None:
 def test_what_cannot_be_remembered_says_why(
     approval: Approval, remember: Remember, words: str
 ) -> None:
-    made = grant_from(approval, remember, by="terminal:ann", ident="g1", now=NOW)
+    made = grant_from(approval, remember, by=Reviewer("terminal:ann"), ident="g1", now=NOW)
     assert isinstance(made, Refusal)
     assert made.kind == "cannot_remember"
     assert words in made.text
@@ -142,7 +146,9 @@ def test_a_grant_is_for_the_definition_that_it_was_given_for(
     scope: str, given: str, now: str, *, decides: bool, ends: bool
 ) -> None:
     asked = an_approval(definition=given)
-    grant = grant_from(asked, Remember(SESSION, scope), by="terminal:ann", ident="g1", now=NOW)
+    grant = grant_from(
+        asked, Remember(SESSION, scope), by=Reviewer("terminal:ann"), ident="g1", now=NOW
+    )
     assert isinstance(grant, Grant)
     later = an_approval(call_id="run.2", definition=now)
     assert matches(grant, later, NOW + 1) is decides
@@ -159,8 +165,19 @@ def test_a_grant_for_a_call_does_not_cover_it_with_extra_params() -> None:
 
 def test_only_the_exact_call_is_remembered_if_the_name_holds_a_secret() -> None:
     masked = an_approval(tool="https://host/?token=[REDACTED] #1a2b3c4d")
-    refused = grant_from(masked, Remember(ONCE, TOOL), by="terminal:ann", ident="g", now=NOW)
+    refused = grant_from(
+        masked, Remember(ONCE, TOOL), by=Reviewer("terminal:ann"), ident="g", now=NOW
+    )
     assert isinstance(refused, Refusal)
     assert "secret" in refused.text
-    made = grant_from(masked, Remember(ONCE, EXACT), by="terminal:ann", ident="g", now=NOW)
+    made = grant_from(
+        masked, Remember(ONCE, EXACT), by=Reviewer("terminal:ann"), ident="g", now=NOW
+    )
     assert isinstance(made, Grant)
+
+
+def test_a_grant_knows_the_groups_of_who_gave_it() -> None:
+    ann = Reviewer("console:ann", ("sre", "ops"), "https://issuer.example")
+    made = grant_from(an_approval(), Remember(ONCE), by=ann, ident="g1", now=NOW)
+    assert isinstance(made, Grant)
+    assert made.reviewer == ann

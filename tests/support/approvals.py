@@ -93,15 +93,16 @@ def a_desk(
     limits: Limits | None = None,
     redactor: Redactor | None = None,
     policy_version: str = "v1",
+    ids: str = "a",
 ) -> ApprovalQueue:
-    """Return a desk whose approvals are called a1, a2, ... unless taken."""
+    """Return a desk whose approvals are called a1, a2, ... unless taken, or with other letters."""
     numbers = count(1)
     return ApprovalQueue(
         store,
         workflows or {},
         owner or own_name(),
         redactor or Redactor(),
-        lambda: f"a{next(numbers)}",
+        lambda: f"{ids}{next(numbers)}",
         policy_version=policy_version,
         channels=channels,
         limits=limits,

@@ -1,12 +1,13 @@
-"""TLS towards servers."""
+"""TLS towards servers, and of our own listeners."""
 
 import ssl
 from pathlib import Path
 
 import pytest
+from tests.support.certificates import write_certificate
 
 from thoughtgate.transports import tls
-from thoughtgate.transports.tls import client_context
+from thoughtgate.transports.tls import client_context, server_context
 
 
 @pytest.mark.requirement("NFR-S1", "NFR-S5")
@@ -15,6 +16,16 @@ def test_certificates_are_always_verified_and_old_tls_is_refused() -> None:
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+def test_a_listener_has_its_certificate_and_refuses_old_tls(tmp_path: Path) -> None:
+    certificate, key = write_certificate(tmp_path)
+    context = server_context(str(certificate), str(key))
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError):
+        server_context(str(key), str(certificate))
+    with pytest.raises(FileNotFoundError):
+        server_context(str(tmp_path / "none.pem"), str(key))
 
 
 def test_a_file_without_certificates_is_refused(tmp_path: object) -> None:

@@ -9,7 +9,7 @@ from tests.support.approvals import a_desk, a_store
 from tests.support.consoles import Client, LocalConsole
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.judge import OpenCall
+from thoughtgate.core.judge import Decision, OpenCall
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.stores.approvals import ApprovalStore
@@ -20,15 +20,19 @@ WORKFLOWS = {
     "bob": WorkflowSettings("bob", approvers=("terminal:bob",)),
     "soon": WorkflowSettings("soon", timeout_s=1.0),
     "never": WorkflowSettings("never", remember=False),
+    "signed_in": WorkflowSettings(
+        "signed_in",
+        approvers=("group:sre", "user:bob@example.org", "console:cas@example.org"),
+    ),
 }
 
 
 class Gate:
     """A gate that holds calls, as the console sees one: through the store."""
 
-    def __init__(self, store: ApprovalStore) -> None:
+    def __init__(self, store: ApprovalStore, owner: str = "", ids: str = "a") -> None:
         self.store = store
-        self.approvals: ApprovalQueue = a_desk(store, WORKFLOWS)
+        self.approvals: ApprovalQueue = a_desk(store, WORKFLOWS, owner=owner, ids=ids)
         self._calls = 0
 
     def hold(
@@ -40,16 +44,26 @@ class Gate:
         client: str = "",
     ) -> str:
         """Hold a call and return the id of its approval."""
+        assert self.ask(tool, arguments, workflow, extra, client) is None
+        return str(self.approvals.facts(f"run.{self._calls}")["approval_id"])
+
+    def ask(
+        self,
+        tool: str = "delete_file",
+        arguments: dict[str, object] | None = None,
+        workflow: str = "default",
+        extra: dict[str, object] | None = None,
+        client: str = "",
+    ) -> Decision | None:
+        """Ask for a call, and return the decision if there is one at once."""
         self._calls += 1
         call_id = f"run.{self._calls}"
         arguments = arguments or {"path": f"/tmp/{self._calls}"}
         call = Call("files", "tool", tool, arguments, session="s1", extra=extra)
         verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
-        asked = self.approvals.ask(
+        return self.approvals.ask(
             call_id, OpenCall(call, verdict, time.time(), client=client), workflow, time.time()
         )
-        assert asked is None
-        return str(self.approvals.facts(call_id)["approval_id"])
 
     def decided(self) -> dict[str, bool]:
         """Return what was decided since the last look: yes or no, by call id."""

@@ -1,6 +1,7 @@
 """The console beside a gate over HTTP: real commands, a real pseudo-terminal."""
 
 import contextlib
+import json
 import os
 import pty
 import re
@@ -14,6 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.commands import sample_server, thoughtgate
 from tests.support.consoles import Client
+from tests.support.http_upstream import free_port
+from tests.support.sign_in import ProxiedClient, running_issuer, sign_in_config, token
+from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S, wait_for
 
 from thoughtgate.gate.config_files import load_configuration
@@ -82,6 +86,37 @@ def test_a_gate_in_a_terminal_has_a_console(tmp_path: Path, args: Sequence[str])
         assert client.get("/").status == 200
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("proxy", "--listen", "127.0.0.1:0"), ("serve", "--http", "127.0.0.1:0")],
+    ids=["proxy", "serve"],
+)
+def test_with_sign_in_a_gate_needs_no_terminal_and_records_refusals(
+    tmp_path: Path, args: Sequence[str]
+) -> None:
+    """No link is printed that could get into a log, so the console may always run."""
+    port = free_port()
+    with running_issuer() as issuer:
+        rest = sign_in_config(issuer.url, console=f"  port: {port}\n")
+        file = config(tmp_path, rest.partition("default: forward\n")[2])
+        with StdioPeer(
+            thoughtgate(*args, "-c", str(file)),
+            env={"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")},
+        ) as gate:
+            wait_for(lambda: "console   https://console.example" in gate.stderr, what="the console")
+            assert "/login/" not in gate.stderr
+            assert ProxiedClient(port).get("/").status == 200
+            assert ProxiedClient(port, token(aud="other")).get("/").status == 401
+            record = tmp_path / "state" / "audit.jsonl"
+            wait_for(lambda: "agent_auth_rejected" in record.read_text(), what="the record")
+    (refused,) = [
+        event["agent"]
+        for event in map(json.loads, record.read_text().splitlines())
+        if event["type"] == "agent_auth_rejected"
+    ]
+    assert refused == {"method": "console", "reason": "token meant for somebody else at /"}
 
 
 def test_a_config_can_do_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,7 +225,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
     (_changes, "telemetry.", "log_level log_format metrics"),
     (_changes, "telemetry.otlp.", "sample_rate resource service_name"),
-    (_changes, "", "console.port separator"),
+    (_changes, "", "console.port console.public_url console.sign_in.sign_out_url separator"),
     # Traces name the tools that are called, and another place may receive them.
     (_untold, "telemetry.", "otlp otlp.endpoint otlp.headers"),
     # Another store has other approvals and grants; another file may be one that is not kept; other
@@ -242,6 +242,11 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_untold, "approval.slack.", "channel token_env api_url approve_reaction deny_reaction"),
     (_untold, "", "listen.auth.principal_claim default_namespace server_requests"),
     (_guard, "listen.", "auth auth.token_env auth.jwks_url auth.issuer auth.audience"),
+    # Another issuer, audience, header or claim vouches for other reviewers.
+    (_guard, "console.", "sign_in tls"),
+    (_untold, "console.sign_in.", "header name_claim groups_claim"),
+    (_untold, "console.sign_in.jwt.", "issuer audience jwks_url"),
+    (_untold, "console.tls.", "certificate key"),
     (_guard, "audit.", "sign_key_env"),
     (_looser(True), "", "servers.enabled console.enabled manager_tools"),
     (_looser(True), "approval.", "allow_elicitation remember"),
@@ -252,7 +257,9 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_looser("http"), "listen.", "transport"),
     (_host, "listen.", "host admin_host"),
     (_auth_type, "listen.", "auth.type"),
+    (_host, "console.", "host"),
     (_members, "listen.", "auth.allow origins hosts"),
+    (_chosen, "console.sign_in.", "trusted_proxies"),
     (_looser("stderr", "stdout"), "audit.", "sink"),
     (_looser("continue"), "audit.", "on_failure"),
     (_masked, "redact.", "names patterns"),

@@ -37,6 +37,7 @@ def approval_object(approval: Approval) -> dict[str, Any]:
                 "approve": vote.approve,
                 "at": render_time(vote.at),
                 "reason": vote.reason,
+                **vote.verified(),
             }
             for vote in approval.votes
         ],

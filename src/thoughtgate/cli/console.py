@@ -47,7 +47,7 @@ def console(
     """Answer approval requests and watch traffic in the browser.
 
     Prints a one-time link that signs one browser in, and runs until you press Ctrl-C. The
-    console is reachable only from this machine.
+    console is reachable only from this machine, unless the config has console.sign_in.
     """
     environ = dict(os.environ)
     loaded = read_config(config)
@@ -65,7 +65,9 @@ def console(
             line = json.dumps({"url": link, "port": served.port}) if json_ else link
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-            say("the link works once; press Ctrl-C to stop the console")
+            is_link = loaded.settings.console.sign_in is None
+            how = "the link works once" if is_link else "reviewers sign in through the proxy"
+            say(f"{how}; press Ctrl-C to stop the console")
             if open_:
                 with contextlib.suppress(webbrowser.Error):
                     await asyncio.to_thread(webbrowser.open, link)

@@ -96,7 +96,8 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    console = console_in_thread(loaded, environ, state, say, record=audit)
+    refused = plan.refusals
+    console = console_in_thread(loaded, environ, state, say, record=audit, refused=refused)
     # Only the first process of an HTTP proxy offers a console: workers share it.
     has_console = plan.listen.transport == "http" and WORKER not in environ
     with console if has_console else contextlib.nullcontext():

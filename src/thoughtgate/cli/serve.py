@@ -87,7 +87,8 @@ def serve(
         audit=audit,
         profile=profile,
     )
-    console = console_in_thread(loaded, environ, plan.state, say, record=audit)
+    refused = plan.refusals
+    console = console_in_thread(loaded, environ, state, say, record=audit, refused=refused)
     with console if http else contextlib.nullcontext():
         code = run_serve(plan)
     raise Exit(code)

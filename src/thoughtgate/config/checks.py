@@ -56,6 +56,7 @@ def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple)
             yield from _workflow(("approval", name), workflow)
             yield from _channel(("approval", name), workflow, channels)
     yield from _listen(_map(data, "listen"))
+    yield from _console(data)
     yield from _namespaces(data)
     yield from _places(data)
 
@@ -279,7 +280,11 @@ def _workflow(path: Path, workflow: dict[str, Any]) -> Found:
     yield from _at_least((*path, "timeout"), workflow.get("timeout"), MIN_APPROVAL_S)
     approvers, required = workflow.get("approvers"), workflow.get("required")
     people = set(map(str, approvers)) if isinstance(approvers, list) else set()
-    if people and isinstance(required, int) and required > len(people):
+    for at, name in enumerate(_texts(approvers or [])):
+        if name in ("user:", "group:"):
+            yield (*path, "approvers", at), f"must name somebody, such as {name}sre"
+    has_group = any(name.startswith("group:") for name in people)
+    if people and not has_group and isinstance(required, int) and required > len(people):
         yield (*path, "required"), f"requires {required} approvals, but lists fewer approvers"
     for section, key in (("webhook", "url"), ("slack", "api_url")):
         yield from _address((*path, section, key), _map(workflow, section).get(key), secure=True)
@@ -343,13 +348,69 @@ def _listen_auth(auth: dict[str, Any]) -> Found:
     for key in sorted(others - needs - _AUTH_MAY.get(kind, set())):
         if auth.get(key) is not None:
             yield (*path, key), f"has no effect when type is {kind}; remove it"
-    for at, text in enumerate(_texts(auth.get("allow") or [])):
+    yield from _ranges((*path, "allow"), auth.get("allow"))
+    yield from _address((*path, "jwks_url"), auth.get("jwks_url"), secure=True)
+
+
+def _ranges(path: Path, value: Any) -> Found:
+    for at, text in enumerate(_texts(value or [])):
         try:
             ipaddress.ip_network(text, strict=False)
         except ValueError:
-            words = f"must be an address range such as 10.0.0.0/8 (got {text!r})"
-            yield (*path, "allow", at), words
-    yield from _address((*path, "jwks_url"), auth.get("jwks_url"), secure=True)
+            yield (*path, at), f"must be an address range such as 10.0.0.0/8 (got {text!r})"
+
+
+_TAKEN_HEADERS: Final = frozenset(
+    {"host", "origin", "cookie", "connection", "content-length", "content-type", "x-forwarded-for"}
+)
+"""Headers that have another meaning, and that a client sets itself."""
+
+
+def _console(data: dict[str, Any]) -> Found:
+    console, path = _map(data, "console"), ("console",)
+    sign_in, host = console.get("sign_in"), console.get("host")
+    is_remote = isinstance(host, str) and host and not is_loopback(host)
+    yield from _address((*path, "public_url"), console.get("public_url"), secure=True)
+    if isinstance(sign_in, dict):
+        yield from _sign_in(data, console, sign_in, is_remote=bool(is_remote))
+        return
+    if is_remote:
+        words = f"required when listening on {host}, which other machines can reach"
+        yield (*path, "sign_in"), words
+    for key in ("public_url", "tls"):
+        if console.get(key):
+            yield (*path, key), "only with sign_in; the one-time link is for this machine"
+
+
+def _sign_in(
+    data: dict[str, Any], console: dict[str, Any], sign_in: dict[str, Any], *, is_remote: bool
+) -> Found:
+    path: Path = ("console", "sign_in")
+    public, token = console.get("public_url"), _map(sign_in, "jwt")
+    if not public:
+        yield ("console", "public_url"), "required with sign_in: the URL that browsers use"
+    elif isinstance(public, str) and urlsplit(public).path.strip("/"):
+        yield ("console", "public_url"), "must have no path: the console needs a host of its own"
+    yield from _address((*path, "jwt", "jwks_url"), token.get("jwks_url"), secure=True)
+    audience = _map(_map(data, "listen"), "auth").get("audience")
+    if audience and audience == token.get("audience"):
+        words = "must differ from listen.auth.audience"
+        yield (*path, "jwt", "audience"), f"{words}, or an agent could sign in with its own token"
+    if str(sign_in.get("header", "")).lower() in _TAKEN_HEADERS:
+        yield (*path, "header"), "must be a header that only carries the token"
+    proxies = sign_in.get("trusted_proxies")
+    yield from _ranges((*path, "trusted_proxies"), proxies)
+    if not console.get("tls"):
+        if is_remote and not proxies:
+            words = "required without tls: the addresses of the proxy"
+            yield (*path, "trusted_proxies"), words
+        for at, text in enumerate(_texts(proxies or [])):
+            if text.endswith("/0"):
+                words = "trusts every address; name the proxy's own, or configure tls"
+                yield (*path, "trusted_proxies", at), words
+    out = sign_in.get("sign_out_url")
+    if isinstance(out, str) and out and not re.fullmatch(r"/[^/\\\s]\S*|https://\S+", out):
+        yield (*path, "sign_out_url"), "must be a path on the same host, or an https:// URL"
 
 
 def _namespaces(data: dict[str, Any]) -> Found:

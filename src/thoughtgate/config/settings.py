@@ -5,7 +5,7 @@ The line below a key is its description in the JSON Schema and on the reference 
 code checks nothing. What two keys must agree on is in ``checks``.
 Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
 Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
-environment variable that holds one. The listener's sections are in ``listen_settings``.
+environment variable that holds one. See also ``listen_settings`` and ``console_settings``.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Self
 
 from thoughtgate.config.call_counts import CallBudget, CallRate, read_budget, read_rate
+from thoughtgate.config.console_settings import DEFAULT_CONSOLE, ConsoleSettings
 from thoughtgate.config.document import Path, dotted
 from thoughtgate.config.key_types import (
     MIB,
@@ -26,7 +27,6 @@ from thoughtgate.config.key_types import (
     Globs,
     GlobText,
     Parsed,
-    PortOrZero,
     Regex,
     ReloadMode,
     Section,
@@ -319,7 +319,8 @@ class WorkflowSettings(Section):
     webhook: WebhookSettings | None = None
     """Required for the channel ``webhook``."""
     approvers: Texts = ()
-    """Reviewers who may decide; by default anyone who can reach the channel."""
+    """Reviewers who may decide, such as ``ann``, ``slack:U0123``, or, signed in to the console,
+    ``user:ann@example.org`` and ``group:sre``; by default anyone who can reach the channel."""
     required: Count = 1
     """Number of approvals needed."""
     timeout_s: Duration = 300.0
@@ -416,16 +417,6 @@ class TaskSettings(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsoleSettings(Section):
-    """The web console, on loopback."""
-
-    enabled: bool = True
-    """Serve the console together with the gate."""
-    port: PortOrZero = 0
-    """Port of the console; 0 picks a free one."""
-
-
-@dataclass(frozen=True, slots=True)
 class OtlpSettings(Section):
     """Where traces and logs are sent."""
 
@@ -508,7 +499,7 @@ class Settings(Section):
     """How many calls may wait for approval; a plain number sets the limit per connection."""
     tasks: TaskSettings = TaskSettings()
     """Tasks that the gate itself manages."""
-    console: ConsoleSettings = ConsoleSettings()
+    console: ConsoleSettings = DEFAULT_CONSOLE
     """The console."""
     telemetry: TelemetrySettings = TelemetrySettings()
     """Logs, metrics and traces."""

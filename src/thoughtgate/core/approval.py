@@ -7,7 +7,7 @@ with a text that can be shown. Storage and channels are not known here.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import visible
 from thoughtgate.policy.call import Call
@@ -46,6 +46,10 @@ SYSTEM_CHANNEL: Final = "system"
 """No person: ``on_timeout``."""
 GRANT_CHANNEL: Final = "grant"
 """A remembered decision."""
+USER: Final = "user:"
+"""Prefix of an approver who must be signed in under this name."""
+GROUP: Final = "group:"
+"""Prefix of a group whose signed-in members are approvers."""
 LOCAL_CHANNELS: Final = frozenset({"console", "terminal"})
 """Both mean the user of this machine, so a name without a channel in ``approvers`` means either."""
 
@@ -62,6 +66,9 @@ MAX_REASON: Final = 2000
 DURABLE: Final = "task:"
 """Prefix of owners that are tasks, which outlive the process that created the request."""
 
+_NOBODY: Final = frozenset({SYSTEM_CHANNEL, GRANT_CHANNEL, USER[:-1], GROUP[:-1]})
+"""What comes before the colon of something that is no person on a channel."""
+
 _WIDE: Final = "&<>`"
 """Characters that some channels write as several, such as ``&amp;``."""
 
@@ -77,6 +84,17 @@ because every gate that uses the file waits for the answer."""
 _DOMAIN: Final = b"thoughtgate approval 1"
 
 
+class Reviewer(NamedTuple):
+    """A person who may decide, as the channel knows them."""
+
+    by: str
+    """``channel:name``, as in a vote."""
+    groups: tuple[str, ...] = ()
+    """Their groups, as a verified token lists them."""
+    issuer: str = ""
+    """Who vouches for the name and the groups; empty if no token was verified."""
+
+
 class Vote(NamedTuple):
     """One reviewer's vote."""
 
@@ -85,11 +103,23 @@ class Vote(NamedTuple):
     approve: bool
     at: float
     reason: str = ""
+    groups: tuple[str, ...] = ()
+    """The groups that the reviewer had when they voted; see ``Reviewer``."""
+    issuer: str = ""
 
     @property
     def channel(self) -> str:
         """The channel on which the vote was given."""
         return self.by.partition(":")[0]
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """Who voted."""
+        return Reviewer(self.by, self.groups, self.issuer)
+
+    def verified(self) -> dict[str, Any]:
+        """Return what a token says of the reviewer, for the record and for people, if there is one."""
+        return {"groups": list(self.groups), "issuer": self.issuer} if self.issuer else {}
 
 
 class Refusal(NamedTuple):
@@ -258,18 +288,19 @@ def is_stale(approval: Approval, now: float) -> bool:
     return approval.status == APPROVED and now > approval.decided_at + USE_WITHIN_S
 
 
-def may_vote(approval: Approval, by: str) -> Refusal | None:
+def may_vote(approval: Approval, reviewer: Reviewer) -> Refusal | None:
     """Return why a person may not decide on an approval; None if they may."""
+    by = reviewer.by
     channel, _, name = by.partition(":")
     if not channel or not name:
         return Refusal("not_allowed", "a decision needs a person: channel and name")
-    if channel in {SYSTEM_CHANNEL, GRANT_CHANNEL}:
+    if channel in _NOBODY:
         return Refusal("not_allowed", f"{channel} is not a person")
     if channel == AGENT_CHANNEL or by == approval.principal:
         return Refusal("self", "the agent that asks cannot approve itself")
     if channel == ELICITATION_CHANNEL and not approval.elicitation:
         return Refusal("self", "this workflow does not let the agent's own prompt decide")
-    if approval.approvers and not _is_listed(approval, channel, by, name):
+    if approval.approvers and not _is_listed(approval, reviewer):
         listed = ", ".join(approval.approvers)
         return Refusal(
             "not_allowed",
@@ -319,11 +350,19 @@ def where_shown(approval: Approval) -> str:
     return f"in the console, or with: thoughtgate approvals show {approval.id}"
 
 
-def _is_listed(approval: Approval, channel: str, by: str, name: str) -> bool:
-    if by in approval.approvers:
+def _is_listed(approval: Approval, reviewer: Reviewer) -> bool:
+    listed, by = approval.approvers, reviewer.by
+    channel, _, name = by.partition(":")
+    if by in listed:
         return True
+    if reviewer.issuer:
+        groups = (GROUP + group for group in reviewer.groups)
+        if USER + name in listed or any(group in listed for group in groups):
+            return True
+    # A name that looks like an entry for a group or for another channel is not that entry.
+    is_plain = ":" not in name if reviewer.issuer else not name.startswith((USER, GROUP))
     near = channel == approval.channel or {channel, approval.channel} <= LOCAL_CHANNELS
-    return near and name in approval.approvers
+    return is_plain and near and name in listed
 
 
 def _person(by: str) -> str:
@@ -337,7 +376,7 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
         return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
     if now >= approval.expires_at:
         return Refusal("too_late", f"approval {approval.id} has expired: {why_late(approval)}")
-    refusal = may_vote(approval, given.by)
+    refusal = may_vote(approval, given.reviewer)
     if refusal is not None:
         return refusal
     return _why_not_approve(approval, given) if given.approve else None

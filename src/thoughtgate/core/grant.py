@@ -4,9 +4,10 @@ A grant never widens what the rules allow: it only replaces the approval that th
 the rules are evaluated again before the call runs. Pure; the store keeps and counts grants.
 """
 
+import json
 from typing import Final, NamedTuple
 
-from thoughtgate.core.approval import Approval, Refusal
+from thoughtgate.core.approval import Approval, Refusal, Reviewer
 from thoughtgate.policy.names import is_masked
 
 ONCE: Final = "once"
@@ -58,10 +59,18 @@ class Grant(NamedTuple):
     last_used_at: float = 0.0
     definition: str = ""
     """Digest of the tool's definition that it was given for; empty if that was not known."""
+    by_groups: str = "[]"
+    """JSON text: the groups that the reviewer had when they gave it."""
+    by_issuer: str = ""
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """Who gave it."""
+        return Reviewer(self.by, tuple(json.loads(self.by_groups)), self.by_issuer)
 
 
 def grant_from(
-    approval: Approval, remember: Remember, *, by: str, ident: str, now: float
+    approval: Approval, remember: Remember, *, by: Reviewer, ident: str, now: float
 ) -> Grant | Refusal:
     """Turn a decision into a grant, or return why it cannot be remembered."""
     if refusal := _why_not(approval, remember):
@@ -80,9 +89,11 @@ def grant_from(
         session=approval.session_key if remember.lifetime == SESSION else "",
         created_at=now,
         expires_at=now + seconds,
-        by=by,
+        by=by.by,
         approval=approval.id,
         definition=approval.definition,
+        by_groups=json.dumps(by.groups),
+        by_issuer=by.issuer,
     )
 
 

@@ -398,11 +398,7 @@ class Judge:
         return self._limits.check(call, at) or verdict
 
     def _count(self, calls: tuple[Call, ...], at: float) -> Verdict | None:
-        """Count calls that are forwarded, for the limits and per session.
-
-        Returns the refusal if other processes have used up a limit; in production, nothing is
-        counted then.
-        """
+        """Count forwarded calls, unless other processes have used up a limit: return the refusal."""
         refused = None
         if self.policy.limits:
             if self._limits.is_shared:

@@ -203,6 +203,7 @@ def describe_vote(vote: Vote, policy: Policy) -> dict[str, Any]:
     said = {
         "by": vote.by,
         "channel": vote.channel,
+        **vote.verified(),
         "approve": vote.approve,
         "at": render_time(vote.at),
     }

@@ -204,7 +204,9 @@ class KeySet:
 
     def __init__(self, url: str) -> None:
         secure = url.startswith("https://")
-        self._pool = HttpPool(url, PoolOptions(tls=client_context() if secure else None))
+        # Keys are fetched about once per hour, so no connection is kept open for the next time.
+        tls = client_context() if secure else None
+        self._pool = HttpPool(url, PoolOptions(tls=tls, max_idle=0))
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")

@@ -68,6 +68,8 @@ def _extras(settings: Settings) -> Iterator[tuple[str, str]]:
     auth = settings.listen.auth
     if auth is not None and auth.type == "jwt":
         yield "listen.auth.type", "jwt"
+    if settings.console.sign_in is not None:
+        yield "console.sign_in", "jwt"
 
 
 def _is_installed(module: str) -> bool:

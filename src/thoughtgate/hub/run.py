@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
 from thoughtgate.front.shared_sessions import open_shared_sessions
 from thoughtgate.front.stdio import StdioFront
+from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import now
@@ -84,6 +85,8 @@ class ServePlan:
     log_level: str = ""
     audit: str = ""
     profile: str = ""
+    refusals: ConsoleRefusals = field(default_factory=ConsoleRefusals)
+    """Records what the console refuses."""
 
 
 def check_plan(plan: ServePlan) -> None:
@@ -149,6 +152,7 @@ def run_serve(plan: ServePlan) -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 status = runner.run(_serve(plan, governor, guardian, stdout_fd, meter))
         finally:
+            plan.refusals.end()
             if prompt is not None:
                 prompt.stop()
             governor.finish(status, now())
@@ -175,6 +179,7 @@ async def _serve(
     meter: Metrics | None,
 ) -> str:
     loaded = plan.loaded
+    plan.refusals.record_with(governor)
     hub = Hub(
         loaded.settings,
         governor,

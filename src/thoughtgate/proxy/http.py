@@ -9,7 +9,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from thoughtgate.config.checks import is_loopback
@@ -22,6 +22,7 @@ from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
 from thoughtgate.front.shared_sessions import open_shared_sessions
 from thoughtgate.front.transparent import TransparentBackend
+from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
@@ -73,6 +74,8 @@ class ProxyPlan:
     """The process that started all workers, which count limits together; empty if only one."""
     is_worker: bool = False
     """Whether other processes share the port."""
+    refusals: ConsoleRefusals = field(default_factory=ConsoleRefusals)
+    """Records what the console refuses."""
 
     @property
     def settings(self) -> Settings:
@@ -224,12 +227,14 @@ class HttpProxy:
                 signal.SIGHUP, lambda: watch.reload(now())
             )
         governor.start(now(), server=plan.server.id, command="proxy")
+        plan.refusals.record_with(governor)
         status = "FAILED"
         try:
             async with telling:
                 await self._serve(governor, pages, on_ready, reuse_port=reuse_port)
             status = "SUCCEEDED"
         finally:
+            plan.refusals.end()
             if prompt is not None:
                 prompt.stop()
             governor.finish(status, now())

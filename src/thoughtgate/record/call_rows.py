@@ -171,6 +171,7 @@ def _votes(said: Row, name: str) -> str | None:
     votes = [
         {name: text(vote, name) or "" for name in ("by", "channel", "at", "reason")}
         | {"approve": vote.get("approve") is True}
+        | ({"groups": vote["groups"]} if type(vote.get("groups")) is list else {})
         for vote in given
         if type(vote) is dict
     ]

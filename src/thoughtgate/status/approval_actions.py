@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from thoughtgate.channels import console_channel as channel
-from thoughtgate.core.approval import OPEN, PENDING, Approval, Refusal, Vote
+from thoughtgate.core.approval import OPEN, PENDING, Approval, Refusal, Reviewer, Vote
 from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
@@ -77,10 +77,11 @@ class ApprovalActions:
         reason: str = "",
         remember: Remember | None = None,
         digest: str = "",
+        reviewer: Reviewer | None = None,
     ) -> Approval | Refusal:
         """Vote on the call with this digest; with ``remember`` also on later calls."""
-        at = self.clock()
-        vote = Vote(self.by, approve, at, reason)
+        at, by = self.clock(), reviewer or Reviewer(self.by)
+        vote = Vote(by.by, approve, at, reason, by.groups, by.issuer)
         return self._store.vote(
             ident,
             [vote],
@@ -112,7 +113,7 @@ class ApprovalActions:
 
 
 def open_approval_actions(location: StoreLocation | str) -> ApprovalActions:
-    """Open the console's actions on a store; a string is a state directory.
+    """Open the console's actions on the store of a state directory, or where else it is.
 
     Raises:
         StoreError: the store cannot be opened.

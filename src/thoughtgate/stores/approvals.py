@@ -34,6 +34,7 @@ from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend
 from thoughtgate.stores.local_times import move_approval, move_grant
 from thoughtgate.stores.policies import PolicyStore, settle_offer
 from thoughtgate.stores.running_calls import RunningCalls, begin_call
+from thoughtgate.stores.vote_text import votes_from_text, votes_to_text
 
 MAX_PER_PRINCIPAL: Final = 10
 """Pending requests per principal; nobody would read more."""
@@ -114,9 +115,8 @@ class ApprovalStore:
 
     def changed(self) -> bool:
         """Tell whether anything was written since the last call of this method; very cheap."""
-        state = self._database.state()
-        changed, self._seen = state != self._seen, state
-        return changed
+        before, self._seen = self._seen, self._database.state()
+        return before != self._seen
 
     def rev(self) -> int:
         """Return the number of the latest change."""
@@ -363,10 +363,10 @@ class ApprovalStore:
             found = self._existing(connection, ident)
             if isinstance(found, Refusal):
                 return found
-            refusal = lifecycle.may_vote(found, by)
+            vote = Vote(by, approve=True, at=self._database.time(now))
+            refusal = lifecycle.may_vote(found, vote.reviewer)
             if refusal is not None:
                 return refusal
-            vote = Vote(by, approve=True, at=self._database.time(now))
             grant = add_grant(connection, found, vote, remember, grant_id)
             return grant if isinstance(grant, Refusal) else move_grant(grant, -self._ahead())
 
@@ -549,7 +549,7 @@ class ApprovalStore:
             "UPDATE approvals SET status = :status, votes = :votes, decided_at = :decided_at, "
             "closed_reason = :closed_reason, owner = :owner, call_id = :call_id, rev = :rev "
             "WHERE id = :id",
-            {**changed._asdict(), "votes": json.dumps(changed.votes)},
+            {**changed._asdict(), "votes": votes_to_text(changed.votes)},
         )
         return changed
 
@@ -576,7 +576,7 @@ def _late(now: float) -> tuple[float, float]:
 
 def _row(made: Approval) -> list[Any]:
     """Return the values of a row: lists as JSON text, flags as numbers."""
-    return [
+    row: list[Any] = [
         json.dumps(value)
         if isinstance(value, tuple)
         else int(value)
@@ -584,13 +584,15 @@ def _row(made: Approval) -> list[Any]:
         else value
         for value in made
     ]
+    row[_VOTES] = votes_to_text(made.votes)
+    return row
 
 
 def _approval(row: tuple[Any, ...]) -> Approval:
     plain = Approval(*row)
     return plain._replace(
         approvers=tuple(json.loads(row[_APPROVERS])),
-        votes=tuple(Vote(*vote) for vote in json.loads(row[_VOTES])),
+        votes=votes_from_text(row[_VOTES]),
         ended_grants=tuple(json.loads(row[_ENDED_GRANTS])),
         folded=bool(plain.folded),
         elicitation=bool(plain.elicitation),

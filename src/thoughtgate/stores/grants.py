@@ -51,7 +51,7 @@ def spend_grant(transaction: Transaction, asked: Approval, now: float) -> Approv
             asked = asked._replace(ended_grants=(*asked.ended_grants, grant.id))
         if not matches(grant, asked, now):
             continue
-        if lifecycle.may_vote(asked, grant.by) is not None:
+        if lifecycle.may_vote(asked, grant.reviewer) is not None:
             # The person who gave the grant is no longer an approver.
             continue
         transaction.execute(
@@ -59,7 +59,9 @@ def spend_grant(transaction: Transaction, asked: Approval, now: float) -> Approv
         )
         if grant.lifetime == ONCE:
             transaction.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
-        vote = Vote(grant.by, approve=True, at=now, reason=f"remembered as grant {grant.id}")
+        by, groups, issuer = grant.reviewer
+        reason = f"remembered as grant {grant.id}"
+        vote = Vote(by, approve=True, at=now, reason=reason, groups=groups, issuer=issuer)
         return asked._replace(status=APPROVED, votes=(vote,), decided_at=now, grant=grant.id)
     if asked.ended_grants:
         reason = f"{asked.reason}; {CHANGED}" if asked.reason else CHANGED
@@ -77,7 +79,7 @@ def add_grant(
     """Remember a decision as a grant."""
     if not vote.approve:
         return Refusal("cannot_remember", "only an approval can be remembered")
-    grant = grant_from(decided, remember, by=vote.by, ident=grant_id, now=vote.at)
+    grant = grant_from(decided, remember, by=vote.reviewer, ident=grant_id, now=vote.at)
     if isinstance(grant, Refusal):
         return grant
     if transaction.execute("SELECT count(*) FROM grants").fetchone()[0] >= MAX_GRANTS:

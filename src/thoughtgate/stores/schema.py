@@ -208,7 +208,27 @@ CREATE TABLE session_messages (
 """
 """Adds HTTP sessions that have ended, and messages between the gates that share sessions."""
 
-MIGRATIONS: Final[tuple[str, ...]] = (_V1, _V2, _V3, _V4, _V5, _V6, _V7, _V8, _V9, _V10, _V11, _V12)
+_V13: Final = """
+ALTER TABLE grants ADD COLUMN by_groups TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE grants ADD COLUMN by_issuer TEXT NOT NULL DEFAULT '';
+"""
+"""Adds the verified groups of the reviewer who gave a grant."""
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _V1,
+    _V2,
+    _V3,
+    _V4,
+    _V5,
+    _V6,
+    _V7,
+    _V8,
+    _V9,
+    _V10,
+    _V11,
+    _V12,
+    _V13,
+)
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1

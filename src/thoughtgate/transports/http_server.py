@@ -222,10 +222,10 @@ class HttpServer:
         chosen: int = server.sockets[0].getsockname()[1]
         return chosen
 
-    async def listen_on(self, listener: socket.socket) -> None:
+    async def listen_on(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Listen on an open socket."""
-        loop = asyncio.get_running_loop()
-        self._look_after(await loop.create_server(lambda: _Connection(self), sock=listener))
+        create = asyncio.get_running_loop().create_server
+        self._look_after(await create(lambda: _Connection(self), sock=listener, ssl=tls))
 
     async def drain(self, seconds: float, on_late: Callable[[], None] = lambda: None) -> None:
         """Accept no connections, let requests finish, then close; ``on_late`` may still respond."""

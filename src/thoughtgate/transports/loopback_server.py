@@ -1,7 +1,8 @@
-"""An HTTP server on the loopback interface only, for the governance service and the console."""
+"""An HTTP server for the governance service and the console, on loopback unless told otherwise."""
 
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Final
@@ -23,7 +24,9 @@ BACKLOG: Final = 512
 
 
 @contextlib.contextmanager
-def open_listener(port: int, option: str = "--governance-port") -> Iterator[socket.socket]:
+def open_listener(
+    port: int, option: str = "--governance-port", host: str = HOST
+) -> Iterator[socket.socket]:
     """Open a listening socket; ``option`` is the command line option that sets the port.
 
     Raises:
@@ -31,11 +34,12 @@ def open_listener(port: int, option: str = "--governance-port") -> Iterator[sock
     """
     # With the protocol stated, asyncio disables Nagle's algorithm, which would delay small
     # responses, such as verdicts, by 40 ms.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         if port:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((HOST, port))
+            listener.bind((host, port))
             listener.listen(BACKLOG)
         except OSError as error:
             raise UsageError(
@@ -45,16 +49,20 @@ def open_listener(port: int, option: str = "--governance-port") -> Iterator[sock
         yield listener
 
 
-def serve_app(app: App, listener: socket.socket) -> AbstractAsyncContextManager[None]:
+def serve_app(
+    app: App, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> AbstractAsyncContextManager[None]:
     """Serve an ASGI application until the context ends."""
-    return serve(AsgiHandler(app), listener)
+    return serve(AsgiHandler(app), listener, tls)
 
 
 @contextlib.asynccontextmanager
-async def serve(handler: Handler, listener: socket.socket) -> AsyncIterator[None]:
+async def serve(
+    handler: Handler, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
     """Serve until the context ends; then close all connections without waiting."""
     server = HttpServer(handler, ServerLimits(max_body=MAX_BODY, keep_alive_s=KEEP_ALIVE_S))
-    await server.listen_on(listener)
+    await server.listen_on(listener, tls)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""TLS for connections to upstream servers; certificates are always verified."""
+"""TLS: for connections to other servers, whose certificates are always verified, and for our own."""
 
 import os
 import ssl
@@ -22,6 +22,19 @@ def client_context(ca_file: str = "") -> ssl.SSLContext:
     _trust_system(context)
     if ca_file:
         context.load_verify_locations(cafile=ca_file)
+    return context
+
+
+def server_context(certificate: str, key: str) -> ssl.SSLContext:
+    """Return a context for a listener with a certificate chain and its key, in PEM files.
+
+    Raises:
+        OSError: a file cannot be read, or the two do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(certificate, key)
     return context
 
 

@@ -36,7 +36,7 @@ STATIC: Final = {
 
 
 def make_app(context: ConsoleContext, port: int) -> ASGIApp:
-    """Return the console's application for a listener on a loopback port."""
+    """Return the console's application for a listener on a port."""
     static = {
         name: files("thoughtgate.web").joinpath("static", name).read_bytes() for name in STATIC
     }
@@ -82,4 +82,4 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         form("/webhook/decision", decide_by_webhook),
     ]
     app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
-    return RequestCheckMiddleware(app, context, port)
+    return RequestCheckMiddleware(app, context, port, context.public_url)

@@ -22,7 +22,7 @@ def approval_page(context: ConsoleContext, request: Request) -> Response:
     if isinstance(found, Refusal):
         return context.render_message(request, 404, "Approval not found", found.text)
     is_pending = found.status == PENDING
-    bar = reason_cannot_decide(found, context.approvals.by) if is_pending else ""
+    bar = reason_cannot_decide(found, context.reviewer(request)) if is_pending else ""
     return context.render_page(request, "approval.html", approval=found, bar=bar)
 
 
@@ -72,6 +72,7 @@ def _decide(context: ConsoleContext, request: Request, form: dict[str, str]) -> 
         reason=form.get("reason", "").strip(),
         remember=remember,
         digest=digest,
+        reviewer=context.reviewer(request),
     )
     if isinstance(decided, Refusal):
         status = 403 if decided.kind in {"not_allowed", "self"} else 409

@@ -11,11 +11,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from thoughtgate.channels.terminal import render_countdown
+from thoughtgate.core.approval import Reviewer
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.webhook_answers import WebhookAnswers
 from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
+from thoughtgate.web.proxy_sign_in import ProxySignIn, SignedIn
 from thoughtgate.web.templating import make_environment
 
 MAX_FORM: Final = 64 * 1024
@@ -46,6 +48,10 @@ class ConsoleContext:
     """Records a refused request, with its reason and path."""
     webhooks: WebhookAnswers
     """Counts the decisions that webhooks sign."""
+    sign_in: ProxySignIn | None = None
+    """How reviewers sign in on a network; None for the one-time link."""
+    public_url: str = ""
+    """The URL that browsers use, if it is not that of the listener."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(
@@ -65,12 +71,17 @@ class ConsoleContext:
         """Render a fragment of a page."""
         now = self.approvals.clock()
         return self.templates.get_template(template).render(
-            by=self.approvals.by,
+            by=self.reviewer(request).by,
             now=now,
             token=lambda *about: self._token(request, *about),
             left=lambda until: render_countdown(until - now),
             **values,
         )
+
+    def reviewer(self, request: Request) -> Reviewer:
+        """Return who sent a request: with a verified token, or the user of this machine."""
+        found = signed_in(request)
+        return found.reviewer if found is not None else Reviewer(self.approvals.by)
 
     def render_message(self, request: Request, status: int, title: str, text: str) -> Response:
         """Render a page with a short message."""
@@ -113,6 +124,12 @@ def session_of(request: Request) -> ConsoleSession | None:
     """Return the session of a request, or None."""
     found = getattr(request.state, "session", None)
     return found if isinstance(found, ConsoleSession) else None
+
+
+def signed_in(request: Request) -> SignedIn | None:
+    """Return who signed in through the proxy, or None."""
+    found = getattr(request.state, "signed_in", None)
+    return found if isinstance(found, SignedIn) else None
 
 
 async def read_form(request: Request) -> dict[str, str] | None:

@@ -1,14 +1,17 @@
 """Creating a console, on its own listener or on the listener of a running gate."""
 
 import contextlib
-import sys
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from thoughtgate.config.console_settings import ConsoleSettings
+from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.gate.approvals.channel_secrets import webhook_keys
-from thoughtgate.gate.clock import monotonic, now
+from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
+from thoughtgate.gate.clock import monotonic
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.status.approval_actions import open_approval_actions
@@ -18,9 +21,11 @@ from thoughtgate.status.webhook_answers import WebhookAnswers
 from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.transports.asgi import App
 from thoughtgate.transports.loopback_server import open_listener, serve_app
+from thoughtgate.transports.tls import server_context
 from thoughtgate.web.app import make_app
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.console_sessions import ConsoleSessions
+from thoughtgate.web.console_sessions import ConsoleSessions, open_sessions
+from thoughtgate.web.proxy_sign_in import beside, open_sign_in
 
 MAX_REPORTS: Final = 60
 """Refused requests reported per minute, so that a hostile page cannot flood the record."""
@@ -40,8 +45,8 @@ class Console:
     port: int
 
     def new_link(self) -> str:
-        """Return a sign-in link that works once."""
-        return self.context.sessions.new_link()
+        """Return a sign-in link that works once, or the public URL if a proxy signs people in."""
+        return self.context.public_url or self.context.sessions.new_link()
 
 
 def make_console(
@@ -54,20 +59,25 @@ def make_console(
     refused: ReportRefusal | None = None,
     sessions: ConsoleSessions | None = None,
 ) -> Console:
-    """Create the console of a state directory, for a listener on a loopback port.
+    """Create the console of a state directory, for a listener on a port.
 
     Raises:
         StoreError: the approvals cannot be opened.
+        ConfigError: reviewers sign in through a proxy, and an extra is not installed.
     """
+    settings = loaded.settings.console
+    sign_in = open_sign_in(settings, loaded.path or "")
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
     actions = open_approval_actions(store_location(loaded, state))
     context = ConsoleContext(
         actions,
         _console_record(path, store_location(loaded, state)),
-        sessions or ConsoleSessions(port, now),
-        ThrottledReport(refused or report_to_stderr),
+        sessions or open_sessions(settings, port),
+        ThrottledReport(refused or ConsoleRefusals()),
         WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
+        sign_in,
+        settings.public_url,
     )
     return Console(make_app(context, port), context, port)
 
@@ -92,21 +102,36 @@ async def open_console(
     Raises:
         UsageError: the port is in use.
         StoreError: the approvals cannot be opened.
+        ConfigError: the certificate cannot be used, or an extra is not installed.
     """
-    with open_listener(port, "--port") as listener:
+    settings = loaded.settings.console
+    tls = _server_context(settings, loaded.path)
+    with open_listener(port, "--port", settings.host) as listener:
         bound: int = listener.getsockname()[1]
         console = make_console(loaded, environ, state, bound, record=record, refused=refused)
+        sign_in = console.context.sign_in
         try:
-            async with serve_app(console.app, listener):
+            if sign_in is not None:
+                await sign_in.open()
+            async with serve_app(console.app, listener, tls):
                 yield console
         finally:
             console.context.approvals.close()
             console.context.record.close()
+            if sign_in is not None:
+                await sign_in.close()
 
 
-def report_to_stderr(reason: str, path: str) -> None:
-    """Report a refused request to the operator, for a console without a gate's record."""
-    sys.stderr.write(f"thoughtgate: console refused a request: {reason} at {path[:100]!a}\n")
+def _server_context(settings: ConsoleSettings, file: str | None) -> ssl.SSLContext | None:
+    if settings.tls is None:
+        return None
+    certificate, key = (beside(file, one) for one in (settings.tls.certificate, settings.tls.key))
+    try:
+        return server_context(certificate, key)
+    except (OSError, ValueError) as error:
+        # The text of such an error names neither the file nor its content.
+        problem = f"cannot be used: {error.strerror if isinstance(error, OSError) else error}"
+        raise ConfigError([Problem("console.tls", problem, file or "")]) from None
 
 
 class ThrottledReport:

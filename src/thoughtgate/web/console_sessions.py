@@ -11,13 +11,19 @@ import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from thoughtgate.config.console_settings import ConsoleSettings
+from thoughtgate.gate.clock import now
+
 CODE_BYTES: Final = 32
 
 SESSION_S: Final = 12 * 3600.0
 """A working day; after that, the user needs a new link."""
 
 MAX_SESSIONS: Final = 16
-"""Maximum number of sessions; a new one ends the oldest."""
+"""Maximum number of sessions per person; a new one ends their oldest."""
+
+MAX_IN_ALL: Final = 1024
+"""Maximum number of sessions of all people; a new one ends the oldest."""
 
 FORM_S: Final = 3600.0
 """How long a form is valid; after that, the page must be loaded again."""
@@ -37,14 +43,19 @@ class ConsoleSession(NamedTuple):
     expires_at: float
     spent: dict[bytes, float]
     """Nonces of used forms, each with its expiry time."""
+    subject: str = ""
+    """Who is signed in through the proxy; empty for the user of this machine."""
 
 
 class ConsoleSessions:
     """All sessions of one console."""
 
-    def __init__(self, port: int, clock: Callable[[], float]) -> None:
+    def __init__(self, port: int, clock: Callable[[], float], *, is_secure: bool = False) -> None:
+        """Serve a console on a port; ``is_secure`` if browsers reach it over HTTPS."""
         self._port = port
-        self.cookie = f"thoughtgate_{port}"
+        # With this prefix, browsers accept the cookie only over HTTPS and from this host.
+        self.cookie = f"__Host-thoughtgate_{port}" if is_secure else f"thoughtgate_{port}"
+        self.is_secure = is_secure
         self._clock = clock
         self._codes: set[str] = set()
         self._sessions: dict[str, ConsoleSession] = {}
@@ -61,13 +72,19 @@ class ConsoleSessions:
         if given not in self._codes:
             return None
         self._codes.discard(given)
-        value = secrets.token_urlsafe(CODE_BYTES)
-        ident = _digest(value)
-        while len(self._sessions) >= MAX_SESSIONS:
+        return self.open_session("")[0]
+
+    def open_session(self, subject: str) -> tuple[str, ConsoleSession]:
+        """Open a session for somebody, and return the cookie's value with it."""
+        own = [each.id for each in self._sessions.values() if each.subject == subject]
+        if len(own) >= MAX_SESSIONS:
+            del self._sessions[own[0]]
+        elif len(self._sessions) >= MAX_IN_ALL:
             del self._sessions[next(iter(self._sessions))]
-        key = secrets.token_bytes(CODE_BYTES)
-        self._sessions[ident] = ConsoleSession(ident, key, self._clock() + SESSION_S, {})
-        return value
+        value, key = secrets.token_urlsafe(CODE_BYTES), secrets.token_bytes(CODE_BYTES)
+        ident, until = _digest(value), self._clock() + SESSION_S
+        session = self._sessions[ident] = ConsoleSession(ident, key, until, {}, subject)
+        return value, session
 
     def find(self, value: str) -> ConsoleSession | None:
         """Return the session of a cookie, or None."""
@@ -109,6 +126,12 @@ class ConsoleSessions:
             return False
         session.spent[nonce] = until
         return True
+
+
+def open_sessions(settings: ConsoleSettings, port: int) -> ConsoleSessions:
+    """Return the sessions of the console that a config describes."""
+    is_secure = settings.sign_in is not None and settings.public_url.startswith("https://")
+    return ConsoleSessions(port, now, is_secure=is_secure)
 
 
 def _parts(token: str) -> tuple[int, bytes, str]:

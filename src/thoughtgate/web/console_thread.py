@@ -1,7 +1,8 @@
 """A console in its own thread, for ``proxy`` and ``serve`` over HTTP in a terminal.
 
-It has its own port, so that the gate's event loop and port only serve MCP. It runs only if
-stderr is a terminal: its sign-in link is a secret and must not end up in a log file.
+It has its own port, so that the gate's event loop and port only serve MCP. Unless reviewers sign in
+through a proxy, it runs only if stderr is a terminal: its sign-in link is a secret and must not end
+up in a log file.
 """
 
 import asyncio
@@ -27,13 +28,16 @@ def console_in_thread(
     say: Callable[[str], None],
     *,
     record: str = "",
+    refused: Callable[[str, str], None] | None = None,
 ) -> Iterator[None]:
-    """Run a console until the context ends, if the config enables it and a person can see it.
+    """Run a console until the context ends, if the config enables it and somebody can sign in.
 
-    An agent that starts a gate in a terminal of its own does not get a sign-in link.
+    An agent that starts a gate in a terminal of its own does not get a sign-in link. ``refused``
+    receives the reason and the path of refused requests.
     """
-    wanted = loaded.settings.console.enabled and sys.stderr.isatty()
-    if not wanted or is_inside_agent(environ, state):
+    settings = loaded.settings.console
+    has_reader = sys.stderr.isatty() and not is_inside_agent(environ, state)
+    if not settings.enabled or not (has_reader or settings.sign_in is not None):
         yield
         return
     stop = threading.Event()
@@ -43,8 +47,9 @@ def console_in_thread(
             open_console,  # takes about 300 ms, which the gate must not wait for
         )
 
-        port = loaded.settings.console.port
-        async with open_console(loaded, environ, state, port, record=record) as console:
+        async with open_console(
+            loaded, environ, state, settings.port, record=record, refused=refused
+        ) as console:
             say(f"console   {console.new_link()}")
             await asyncio.to_thread(stop.wait)
 

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from thoughtgate.core.approval import Approval, may_vote
+from thoughtgate.core.approval import Approval, Reviewer, may_vote
 from thoughtgate.web.console_context import ConsoleContext
 
 SHOWN_ANSWERED = 12
@@ -16,7 +16,7 @@ def inbox_page(context: ConsoleContext, request: Request) -> Response:
     return context.render_page(
         request,
         "inbox.html",
-        waiting_cards=_cards(context, context.approvals.pending()),
+        waiting_cards=_cards(context, request, context.approvals.pending()),
         answered=context.approvals.answered(SHOWN_ANSWERED),
         noted=noted if isinstance(noted, Approval) else None,
         rev=context.approvals.rev(),
@@ -26,7 +26,7 @@ def inbox_page(context: ConsoleContext, request: Request) -> Response:
 def inbox_cards(context: ConsoleContext, request: Request) -> Response:
     """Serve the parts that change while the page is open."""
     pending = context.approvals.pending()
-    cards, answered = _cards(context, pending), context.approvals.answered(SHOWN_ANSWERED)
+    cards, answered = _cards(context, request, pending), context.approvals.answered(SHOWN_ANSWERED)
     return HTMLResponse(
         context.render_part(
             request, "cards.html", waiting_cards=cards, answered=answered, waiting=len(pending)
@@ -34,16 +34,19 @@ def inbox_cards(context: ConsoleContext, request: Request) -> Response:
     )
 
 
-def _cards(context: ConsoleContext, pending: list[Approval]) -> list[tuple[Approval, str]]:
-    return [(each, reason_cannot_decide(each, context.approvals.by)) for each in pending]
+def _cards(
+    context: ConsoleContext, request: Request, pending: list[Approval]
+) -> list[tuple[Approval, str]]:
+    reviewer = context.reviewer(request)
+    return [(each, reason_cannot_decide(each, reviewer)) for each in pending]
 
 
-def reason_cannot_decide(approval: Approval, by: str) -> str:
+def reason_cannot_decide(approval: Approval, reviewer: Reviewer) -> str:
     """Return why this reviewer cannot decide; empty if they can."""
-    refusal = may_vote(approval, by)
+    refusal = may_vote(approval, reviewer)
     if refusal is not None:
         return refusal.text
-    if any(vote.by == by for vote in approval.votes):
+    if any(vote.by == reviewer.by for vote in approval.votes):
         missing = approval.required - len(approval.votes)
         return f"you have already approved; {missing} more must approve"
     return ""

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from thoughtgate.core.record_events import MESSAGE
 from thoughtgate.errors import StoreError
-from thoughtgate.web.console_context import ConsoleContext, session_of
+from thoughtgate.web.console_context import ConsoleContext, session_of, signed_in
 from thoughtgate.web.event_summary import summarize
 
 LOOK_EVERY_S: Final = 0.4
@@ -89,7 +89,10 @@ class LiveStream:
         session = session_of(request)
         if session is None or not self._context.sessions.holds(session):
             return False
-        return self._context.approvals.clock() < session.expires_at
+        who = signed_in(request)
+        # A stream brings no new token: the browser opens another when this one ends.
+        until = session.expires_at if who is None else min(session.expires_at, who.until)
+        return self._context.approvals.clock() < until
 
     def _look(self, tidy: bool) -> int:
         if tidy:

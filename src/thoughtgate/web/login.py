@@ -1,4 +1,7 @@
-"""Signing in with the link that the terminal shows, and signing out."""
+"""Signing in with the link that the terminal shows, and signing out.
+
+If reviewers sign in through a proxy, links are refused, and signing out ends with the proxy.
+"""
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,6 +19,9 @@ def sign_in(context: ConsoleContext, request: Request) -> Response:
     The response is a page that loads the inbox, not a redirect: if the link was on another
     web site, browsers do not send a strict cookie until one of our own pages makes a request.
     """
+    if context.sign_in is not None:
+        context.refused("sign-in link, but reviewers sign in through a proxy", "/login/")
+        return reject(context, request, 401, "This console accepts no one-time links.")
     value = context.sessions.sign_in(request.path_params["code"])
     if value is None:
         context.refused("unknown or used sign-in link", "/login/")
@@ -43,13 +49,25 @@ async def sign_out(context: ConsoleContext, request: Request) -> Response:
             request, 403, "This form is not valid", "Load the page again."
         )
     context.sessions.sign_out(session)
-    answer = RedirectResponse("/", 303)
-    answer.delete_cookie(context.sessions.cookie, httponly=True, samesite="strict")
+    answer: Response = RedirectResponse("/", 303)
+    if context.sign_in is not None:
+        # A page, not a redirect: the next request would sign in again, with the proxy's token.
+        url = context.sign_in.settings.sign_out_url
+        answer = context.render_page(request, "signed_out.html", url=url)
+    answer.delete_cookie(
+        context.sessions.cookie,
+        httponly=True,
+        samesite="strict",
+        secure=context.sessions.is_secure,
+    )
     return answer
 
 
 def reject(context: ConsoleContext, request: Request, status: int, reason: str) -> Response:
     """Return the response to a rejected request."""
+    if status == 401 and context.sign_in is not None:  # noqa: PLR2004 - as below
+        values = {"header": context.sign_in.settings.header, "url": context.public_url}
+        return context.render_page(request, "proxy_sign_in.html", status, reason=reason, **values)
     if status == 401:  # noqa: PLR2004 - the status for which signing in helps
         return context.render_page(request, "sign_in.html", status, reason=reason)
     # The request may come from another web site: reveal nothing about the console.

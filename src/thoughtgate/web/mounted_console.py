@@ -7,15 +7,11 @@ imported when a browser first requests a page.
 import asyncio
 from collections.abc import Mapping
 
-from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, Record
-from thoughtgate.gate.clock import now
+from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.governor import Governor
 from thoughtgate.transports.asgi import App, Receive, Scope, Send
-from thoughtgate.web.console_sessions import ConsoleSessions
-
-MAX_PATH = 100
-"""Maximum characters of a path in the record; the client chooses the path."""
+from thoughtgate.web.console_sessions import open_sessions
 
 
 class MountedConsole:
@@ -27,16 +23,16 @@ class MountedConsole:
         self._loaded = loaded
         self._environ = environ
         self._state = state
-        self._governor = governor
         self._port = port
-        self._sessions = ConsoleSessions(port, now)
+        self._sessions = open_sessions(loaded.settings.console, port)
+        self._refusals = ConsoleRefusals()
+        self._refusals.record_with(governor)
         self._app: App | None = None
         self._making = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
 
     def new_link(self) -> str:
-        """Return a sign-in link that works once."""
-        return self._sessions.new_link()
+        """Return a sign-in link that works once, or the public URL if a proxy signs people in."""
+        return self._loaded.settings.console.public_url or self._sessions.new_link()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -53,16 +49,7 @@ class MountedConsole:
             self._environ,
             self._state,
             self._port,
-            refused=self._report,
+            refused=self._refusals,
             sessions=self._sessions,
         )
         return console.app
-
-    def _report(self, reason: str, path: str) -> None:
-        """Record a refusal. Pages run in threads, but the record is written on the loop."""
-        self._loop.call_soon_threadsafe(self._note, reason, path)
-
-    def _note(self, reason: str, path: str) -> None:
-        facts = {"method": "console", "reason": f"{reason} at {path[:MAX_PATH]}"}
-        self._governor.note(Record(AGENT_AUTH_REJECTED, now(), "", "0", {"agent": facts}))
-        self._governor.flush_quietly()

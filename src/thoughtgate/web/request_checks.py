@@ -3,17 +3,20 @@
 Another web page in the user's browser must not be able to approve anything. DNS rebinding fails
 the check of the Host header, a form on another site fails the check of the Origin header and of
 the form's token, and an injected script fails the content security policy. Rejected requests
-are recorded.
+are recorded. With sign-in through a proxy, every request must also carry a valid token, and come
+from an address that may connect.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.console_sessions import SESSION_S, ConsoleSession
 from thoughtgate.web.login import reject
+from thoughtgate.web.proxy_sign_in import ProxySignIn, public_origin
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -22,6 +25,11 @@ OPEN_PATHS: Final = ("/login/", "/static/")
 
 SIGNED_PATHS: Final = ("/webhook/decision",)
 """Requested by programs that sign their requests, so they need no session."""
+
+NOT_TRUSTED: Final = (
+    "this console accepts requests over TLS or from its authenticating proxy only; open it through "
+    "the proxy, or see console.sign_in.trusted_proxies in the config"
+)
 
 HEADERS: Final = {
     "content-security-policy": (
@@ -39,13 +47,28 @@ HEADERS: Final = {
 }
 
 
+class _Rejected(NamedTuple):
+    status: int
+    reason: str
+    is_recorded: bool = True
+
+
 class RequestCheckMiddleware:
     """ASGI middleware that rejects requests which could be forged or are not signed in."""
 
-    def __init__(self, app: ASGIApp, context: ConsoleContext, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, context: ConsoleContext, port: int, public_url: str = ""
+    ) -> None:
         self._app = app
         self._context = context
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        if public_url:
+            # A proxy may pass the browser's Host header on, or write its own; forms come from
+            # the public address only.
+            origin = public_origin(public_url)
+            self._hosts |= {origin.partition("//")[2]}
+            self._origins = frozenset({origin})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or reject it."""
@@ -55,47 +78,89 @@ class RequestCheckMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
+                self._set_cookie(scope, headers)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         refusal = self._check(scope)
+        if refusal is None and not _is_open(scope["path"]):
+            sign_in = self._context.sign_in
+            refusal = await self._identify(scope, sign_in) if sign_in else self._find(scope)
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
             return
-        status, reason, is_recorded = refusal
-        if is_recorded:
-            self._context.refused(reason, scope["path"])
-        answer = reject(self._context, Request(scope), status, reason)
+        if refusal.is_recorded:
+            self._context.refused(refusal.reason, scope["path"])
+        answer = reject(self._context, Request(scope), refusal.status, refusal.reason)
         await answer(scope, receive, send_with_headers)
 
-    def _check(self, scope: Scope) -> tuple[int, str, bool] | None:
-        """Return the status and reason of a rejection, and whether to record it."""
-        headers, path = Headers(scope=scope), scope["path"]
+    def _check(self, scope: Scope) -> _Rejected | None:
+        """Reject what no page of ours sends, and who may not connect."""
+        headers, sign_in = Headers(scope=scope), self._context.sign_in
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return 421, "wrong host", True
-        if path in SIGNED_PATHS:
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return _Rejected(421, "wrong host")
+        if scope["path"] in SIGNED_PATHS:
             return None
-        if scope["method"] not in SAFE and not _is_same_origin(headers, hosts[0]):
-            return 403, "wrong origin", True
-        if path.startswith(OPEN_PATHS):
-            return None
-        sessions = self._context.sessions
-        given = _cookies(headers, sessions.cookie)
-        found = (sessions.find(value) for value in given)
-        session = next((each for each in found if each is not None), None)
+        if sign_in is not None and not sign_in.admits((scope.get("client") or ("",))[0]):
+            return _Rejected(403, NOT_TRUSTED)
+        if scope["method"] not in SAFE and not self._is_same_origin(headers, hosts[0]):
+            return _Rejected(403, "wrong origin")
+        return None
+
+    def _is_same_origin(self, headers: Headers, host: str) -> bool:
+        """Tell whether a form comes from one of our pages: browsers send an Origin with each."""
+        site, given = headers.get("sec-fetch-site", "same-origin"), headers.getlist("origin")
+        if len(given) != 1 or site != "same-origin":
+            return False
+        own = self._origins if self._context.sign_in else {f"http://{host}"} & self._origins
+        return given[0] in own
+
+    def _find(self, scope: Scope) -> _Rejected | None:
+        """Find the session of a browser that signed in with a link."""
+        session, has_cookie = self._session(scope, "")
         if session is None:
             # Opening the console without a session is normal; an old cookie or a POST is not.
-            return 401, "not signed in", bool(given) or scope["method"] not in SAFE
+            return _Rejected(401, "not signed in", has_cookie or scope["method"] not in SAFE)
         scope.setdefault("state", {})["session"] = session
         return None
 
+    async def _identify(self, scope: Scope, sign_in: ProxySignIn) -> _Rejected | None:
+        """Verify the token of a request, and find or open the session of its subject."""
+        who = await sign_in.identify(Headers(scope=scope))
+        if isinstance(who, str):
+            return _Rejected(401, who)
+        state = scope.setdefault("state", {})
+        session, _ = self._session(scope, who.subject)
+        if session is None:
+            if scope["method"] not in SAFE:
+                return _Rejected(401, "the form was loaded in another session")
+            state["cookie"], session = self._context.sessions.open_session(who.subject)
+        state.update(session=session, signed_in=who)
+        return None
 
-def _is_same_origin(headers: Headers, host: str) -> bool:
-    """Tell whether a form comes from one of our pages: browsers send an Origin with every form."""
-    site = headers.get("sec-fetch-site", "same-origin")
-    return headers.getlist("origin") == [f"http://{host}"] and site == "same-origin"
+    def _session(self, scope: Scope, subject: str) -> tuple[ConsoleSession | None, bool]:
+        """Return the session of somebody's browser, and whether it sent any cookie of ours."""
+        sessions = self._context.sessions
+        given = _cookies(Headers(scope=scope), sessions.cookie)
+        found = (sessions.find(value) for value in given)
+        own = (each for each in found if each is not None and each.subject == subject)
+        return next(own, None), bool(given)
+
+    def _set_cookie(self, scope: Scope, headers: MutableHeaders) -> None:
+        value = scope.get("state", {}).get("cookie")
+        if value is None:
+            return
+        # Not strict: a link in a chat message must not replace the session of the open pages.
+        # No page changes anything without a form's token, which another site cannot know.
+        text = f"{self._context.sessions.cookie}={value}; Path=/; Max-Age={int(SESSION_S)}"
+        secure = "; Secure" if self._context.sessions.is_secure else ""
+        headers.append("set-cookie", f"{text}; HttpOnly; SameSite=Lax{secure}")
+
+
+def _is_open(path: str) -> bool:
+    return path in SIGNED_PATHS or path.startswith(OPEN_PATHS)
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:

@@ -82,7 +82,9 @@ def _vote(vote: Mapping[str, Any]) -> str:
     when = shown_time(at) if at is not None else "-"
     why = f": {visible(vote['reason'])}" if vote["reason"] else ""
     word = "approved" if vote["approve"] else "denied"
-    return f"{when}  {word} by {visible(vote['by'] or 'unknown')}{why}"
+    groups = ", ".join(map(str, vote.get("groups", ())))
+    of = f" ({visible(groups)})" if groups else ""
+    return f"{when}  {word} by {visible(vote['by'] or 'unknown')}{of}{why}"
 
 
 def _end(call: Mapping[str, Any]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from thoughtgate.core.approval import (
     WITHDRAWN,
     Approval,
     Refusal,
+    Reviewer,
     may_vote,
 )
 from thoughtgate.errors import StoreError
@@ -179,7 +180,7 @@ class PolicyQuestions:
 def why_not_accept(file: PolicyFile, workflow: WorkflowSettings, by: str) -> str:
     """Return why a person cannot accept a policy alone; empty if they can."""
     question = PolicyQuestion(file, "", {}, "", "", workflow.name)
-    refused = may_vote(_approval(question, workflow, 0.0), by)
+    refused = may_vote(_approval(question, workflow, 0.0), Reviewer(by))
     if refused is not None:
         return refused.text
     return f"{workflow.required} people must accept it" if workflow.required > 1 else ""
