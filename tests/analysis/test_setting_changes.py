@@ -60,6 +60,8 @@ def test_every_setting_has_its_judge() -> None:
         ("audit: {sign_key_env: KEY}", "", "audit.sign_key_env"),
         ("", "audit: {rotate: {keep: 3}}", "audit.rotate.keep"),
         ("", "audit: {preview: 10}", "audit.preview"),
+        ("", "audit: {retain: 90d}", "audit.retain_s"),
+        ("audit: {retain: 90d}", "audit: {retain: 30d}", "audit.retain_s"),
         ("", "audit: {ledger: false}", "audit.ledger"),
         ("audit: {fsync: true}", "", "audit.fsync"),
         ("", "reload: auto", "reload"),

@@ -173,3 +173,35 @@ def test_whatever_is_appended_to_a_record_the_next_writer_accounts_for(
     write_run(path, 1, run=Run("run-2"))
     report = verify_record(path)
     assert report.is_sound, report.findings
+
+
+def test_files_that_are_too_old_go_but_never_the_current_one(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 60, rotate_bytes=10_000, keep=100)
+    old = [file for _, file in rotated_files(path)[:2]]
+    for file in [*old, path]:
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    write_run(path, 1, run=Run("run-2"), rotate_bytes=10_000, keep=100, retain_s=86_400.0)
+
+    assert not any(file.exists() for file in old)
+    assert path.exists()
+    assert len(rotated_files(path)) > 1
+    report = verify_record(path)
+    assert report.is_sound
+    assert report.findings[0].kind == BEGINS
+
+
+def test_files_that_must_be_kept_stay_beyond_every_limit(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    asked: list[int] = []
+
+    def may_remove(record: Path, number: int) -> bool:
+        assert record == path
+        asked.append(number)
+        return number < 3
+
+    write_run(path, 60, rotate_bytes=10_000, keep=1, may_remove=may_remove)
+
+    assert next(number for number, _ in rotated_files(path)) == 3
+    assert len(rotated_files(path)) > 1
+    assert 3 in asked

@@ -336,3 +336,19 @@ def dumped(ledger: Ledger) -> list[object]:
     """Return everything that a ledger holds."""
     tables = ("files", "faults", "calls", "traffic")
     return [ledger.connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables]
+
+
+def test_calls_that_are_too_old_are_forgotten_to_the_day(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    day = T0 // 86_400 * 86_400
+    write(path, [started("c.1", day - 10.0), started("c.2", day + 10.0, preview="kept")])
+    write(path, [message_seen(day - 60.0, "s", "1", "agent_to_server", "request", "x", 9)])
+    ledger = Ledger(ledger_path(path))
+    ledger.ingest(path)
+    ledger.forget_before(day + 100.0)
+
+    assert [call["call_id"] for call in find_calls(ledger.connection, CallFilter())] == ["c.2"]
+    assert len(find_calls(ledger.connection, CallFilter(text="kept"))) == 1
+    assert count_traffic(ledger.connection, "message") == []
+    assert ledger.ingest(path).events == 0
+    ledger.close()

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.postgres import PostgresServer
 from tests.support.records import T0
 from tests.support.shared_ledgers import Writer, stored_bytes
@@ -13,7 +14,13 @@ from tests.support.waiting import wait_for
 
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.shared_ledger import SharedLedger, shared_ledger
-from thoughtgate.record.shipper import Pace, RecordShipper, is_shipped, shipping_path
+from thoughtgate.record.shipper import (
+    Pace,
+    RecordShipper,
+    Stopped,
+    is_shipped,
+    shipping_path,
+)
 from thoughtgate.stores.open_database import StoreLocation
 
 
@@ -226,3 +233,10 @@ def test_a_pace_waits_in_proportion_to_the_work() -> None:
     pace.wait()
 
     assert waits[0] > 0
+
+
+def test_a_gate_that_stops_does_not_wait_for_the_index() -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        Pace(0.5, stop).wait()

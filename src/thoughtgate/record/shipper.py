@@ -101,12 +101,14 @@ class RecordShipper:
         self._ledger: SharedLedger | None = None
         self._retain_s = retain_s
         self._retained_at = 0.0
-        self._indexed: list[StoredFile] = []
+        self._indexed: list[StoredFile | None] = []
         """The files as they were when they were indexed last."""
         self._say = say
         self._has_failed = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="record shipper", daemon=True)
+        # Indexing is slow on purpose, so copying must not wait for it.
+        self._house = threading.Thread(target=self._keep_house, name="record index", daemon=True)
 
     @staticmethod
     def may_remove(record: Path, number: int) -> bool:
@@ -114,8 +116,9 @@ class RecordShipper:
         return is_shipped(record, number)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the threads."""
         self._thread.start()
+        self._house.start()
 
     def close(self) -> None:
         """Copy what is left, within a limit, and end the thread."""
@@ -131,6 +134,7 @@ class RecordShipper:
         finally:
             if self._lock >= 0:
                 os.close(self._lock)
+            self._house.join(CLOSE_S)
             if self._ledger is not None:
                 self._ledger.close()
 
@@ -151,7 +155,6 @@ class RecordShipper:
         if not self._has_lock():
             return
         if not any(chain.has_news() for chain in self._chains):
-            self._keep_house()
             return
         if self._ledger is None:
             self._ledger = open_shared_ledger(self._location)
@@ -159,7 +162,6 @@ class RecordShipper:
             while chain.ship(self._ledger) and not is_over():
                 pass
             chain.save_progress()
-        self._keep_house()
 
     def _has_lock(self) -> bool:
         """Tell whether this process copies the record; the lock ends with the process."""
@@ -177,22 +179,34 @@ class RecordShipper:
         return True
 
     def _keep_house(self) -> None:
-        """Index what was copied, and delete what is too old."""
-        if self._ledger is None or self._stop.is_set():
+        """Index what was copied and delete what is too old, until the gate stops."""
+        while not self._stop.wait(SHIP_EVERY_S):
+            # A failure is reported by the other thread, which uses the same database.
+            with contextlib.suppress(StoreError, Stopped):
+                if self._ledger is not None:
+                    self._index(self._ledger)
+                    self._retain(self._ledger)
+
+    def _index(self, ledger: SharedLedger) -> None:
+        stored = [chain.stored for chain in self._chains]
+        if self._indexed == stored:
             return
-        stored = [chain.stored for chain in self._chains if chain.stored is not None]
-        if self._indexed != stored:
-            ids = {file.id for file in stored}
-            # Read again: whoever asks a question indexes too.
-            known = [one for file in stored for one in self._ledger.files_with(file.head)]
-            files = [one for one in known if one.id in ids]
-            index_ledger(self._ledger, files, Pace(INDEX_SHARE, self._stop).wait)
-            self._indexed = stored
+        ids = {file.id for file in stored if file is not None}
+        # Read again: whoever asks a question indexes too.
+        files = [file for file in ledger.files() if file.id in ids]
+        index_ledger(ledger, files, Pace(INDEX_SHARE, self._stop).wait)
+        self._indexed = stored
+
+    def _retain(self, ledger: SharedLedger) -> None:
         now = time.time()
         if self._retain_s and abs(now - self._retained_at) >= RETAIN_EVERY_S:
+            at = ledger.database.time(now)
+            ledger.retain(at - self._retain_s, at)
             self._retained_at = now
-            at = self._ledger.database.time(now)
-            self._ledger.retain(at - self._retain_s, at)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The gate stops, so that what a thread was doing is left to the next one."""
 
 
 class Pace:
@@ -204,9 +218,14 @@ class Pace:
         self._used = time.thread_time()
 
     def wait(self) -> None:
-        """Wait in proportion to the processor time since the last call."""
+        """Wait in proportion to the processor time since the last call.
+
+        Raises:
+            Stopped: the gate stops.
+        """
         used = time.thread_time()
-        self._stop.wait((used - self._used) * self._rest)
+        if self._stop.wait((used - self._used) * self._rest):
+            raise Stopped
         self._used = used
 
 
