@@ -36,7 +36,7 @@ def test_a_wrong_config_is_exit_code_1_and_nothing_starts(tmp_path: Path, text: 
 
 
 def test_a_missing_config_is_exit_code_1(tmp_path: Path) -> None:
-    done = _run(tmp_path, "-c", "missing.yaml", "--stdio")
+    done = _run(tmp_path, "-c", "missing.yaml", "--stdio", "--state-dir", str(tmp_path / "state"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "missing.yaml" in done.stderr
 
@@ -50,7 +50,10 @@ def test_a_listener_for_others_without_authentication_is_exit_code_1(tmp_path: P
 
 def test_usage_errors_are_exit_code_2_and_off_stdout(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(config_for("http://127.0.0.1:9/mcp"))
-    for arguments in (["--nonsense"], ["-c", "c.yaml", "--stdio", "--listen", "127.0.0.1:1"]):
+    for arguments in (
+        ["--nonsense"],
+        ["-c", "c.yaml", "--stdio", "--listen", "127.0.0.1:1", "--state-dir", "state"],
+    ):
         done = _run(tmp_path, *arguments)
         assert (done.returncode, done.stdout) == (2, "")
 
@@ -94,7 +97,9 @@ def test_the_record_may_go_to_stdout_where_the_agent_is_on_http(tmp_path: Path) 
         assert proxy.process.stdout is not None
         lines = within(proxy.process.stdout.read).splitlines()
         assert [json.loads(line)["type"] for line in lines] == ["run_start", "run_end"]
-    refused = _run(tmp_path, "-c", str(config), "--stdio", "--audit", "stdout")
+    refused = _run(
+        tmp_path, "-c", str(config), "--stdio", "--audit", "stdout", "--state-dir", "state"
+    )
     assert (refused.returncode, refused.stdout) == (2, "")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.commands import ROOT, thoughtgate
+from tests.support.gate_cluster import write_keys
 from tests.support.http_agent import HttpAgent
 from tests.support.http_gate import call_of
 from tests.support.http_upstream import HttpUpstream, Received, Reply, small_server
@@ -27,6 +28,7 @@ CONFIG = """
 schema: 1
 default: forward
 store: {store}
+keys: {{file: {keys}}}
 servers:
   up: {{url: "{url}"}}
 rules:
@@ -42,7 +44,9 @@ class Gates:
         self.root = root
         self.upstream = upstream
         self.config = root / "thoughtgate.yaml"
-        self.config.write_text(CONFIG.format(store=store, url=upstream.url), "utf-8")
+        self.config.write_text(
+            CONFIG.format(store=store, url=upstream.url, keys=write_keys(root / "keys")), "utf-8"
+        )
         self.proxies: list[ProxyProcess] = []
         self.agents: list[HttpAgent] = []
         self._stack = stack

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.support.commands import thoughtgate
+from tests.support.gate_cluster import write_keys
 from tests.support.http_gate import ACCEPT, call_of, config_for
 from tests.support.http_upstream import HttpUpstream, Received, Reply, text_result
 from tests.support.postgres import PostgresServer
@@ -47,7 +48,9 @@ def _calls(ports: Sequence[int], count: int) -> Counter[str]:
 def _config(directory: Path, url: str, limits: str, store: str = "sqlite") -> str:
     directory.mkdir(exist_ok=True)
     path = directory / "thoughtgate.yaml"
-    path.write_text(config_for(url, f"limits: {limits}\nstore: '{store}'\n"), "utf-8")
+    keys = write_keys(directory / "keys")
+    shared = f"store: '{store}'\nkeys: {{file: '{keys}'}}\n"
+    path.write_text(config_for(url, f"limits: {limits}\n{shared}"), "utf-8")
     return str(path)
 
 

@@ -219,7 +219,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (
         _changes,
         "listen.",
-        "lame_duck_s max_body max_concurrent max_batch max_sessions session_idle_s",
+        "lame_duck_s max_body max_concurrent max_batch max_sessions session_idle_s workers",
     ),
     (_changes, "holds.", "connection principal total"),
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),

@@ -63,8 +63,7 @@ def open_governor(
     """Open the record and return a governor for a new run.
 
     ``governed`` describes the agent, if it is known which process it is (``describe_governed``).
-    ``count_with`` names the run whose processes count limits together; with PostgreSQL, all gates
-    do.
+    ``count_with`` names the run whose processes count limits together.
 
     Raises:
         ConfigError: the variable of the record's signing key or of a channel's secret is not
@@ -83,7 +82,6 @@ def open_governor(
     run = identify_run(environ, policy.profile, state)
     writer = _open_record(loaded, environ, record_place(loaded, state, audit), run, state)
     held = Limits(settings.holds.principal, settings.holds.total)
-    wished = settings.tasks
     tracer = open_tracer(settings.telemetry)
     database = open_database(location)
     approvals = open_approvals(database, settings.approval, policy, channels=channels, limits=held)
@@ -99,8 +97,8 @@ def open_governor(
         run,
         approvals=approvals,
         tasks=tasks,
-        task_limits=TaskLimits(wished.per_principal, wished.total),
-        task_ttl_s=(wished.ttl_s, wished.max_ttl_s),
+        task_limits=TaskLimits(settings.tasks.per_principal, settings.tasks.total),
+        task_ttl_s=(settings.tasks.ttl_s, settings.tasks.max_ttl_s),
         observe=observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
@@ -108,19 +106,26 @@ def open_governor(
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.
     writer.refuses = governor.refuses_unrecorded
-    governor.policies = [source.as_recorded() for source in loaded.sources]
     if tracer is not None:
         governor.draw, governor.trace = tracer.observe, tracer.outgoing
+    _share(governor, loaded, state, database, approvals)
+    if database.is_shared:
+        governor.health["store"] = lambda: not database.is_away
+        announcer.shared = _open_row(loaded, database, governor, approvals, reports)
+    return governor
+
+
+def _share(
+    governor: Governor, loaded: Loaded, state: str, database: Database, approvals: ApprovalQueue
+) -> None:
+    """Give a governor what it keeps in the store besides approvals."""
+    governor.policies = [source.as_recorded() for source in loaded.sources]
     governor.policy_questions = approvals.policy_questions(
         partial(open_database, Path(state)) if database.is_shared else None
     )
     governor.seals = open_seals(
         key_place(loaded, state), loaded.path or "-", lambda: governor.policy.version, database
     )
-    if database.is_shared:
-        governor.health["store"] = lambda: not database.is_away
-        announcer.shared = _open_row(loaded, database, governor, approvals, reports)
-    return governor
 
 
 def _announcer(
