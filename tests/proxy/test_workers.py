@@ -68,6 +68,7 @@ def test_workers_that_are_killed_are_started_again_and_again(tmp_path: Path) -> 
         killed.add(pid)
         os.kill(pid, signal.SIGKILL)
         assert f"worker {pid} ended by signal 9; another starts" in read_line(process.stdout)
+    wait_for(next_pid, what="the worker that is told to stop")
     process.terminate()
     rest, _ = process.communicate(timeout=PATIENCE_S)
     assert "ended" in rest

@@ -1,6 +1,7 @@
 """Sealed states: for one principal, one call, one set of rules, once, and for ten minutes."""
 
 import base64
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,10 @@ def test_gates_with_common_keys_know_each_others_states_and_use_each_once(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     url = postgres.url()
+    stack = ExitStack()
 
     def shared(folder: Path, gate: str) -> PromptSeals:
-        database = open_database(StoreLocation(folder, url))
+        database = stack.enter_context(closing(open_database(StoreLocation(folder, url))))
         return open_seals(KeyPlace(str(folder), str(keys)), gate, lambda: "v1", database)
 
     keys, old, new = tmp_path / "keys", "a1" * 32, "b2" * 32
@@ -115,6 +117,7 @@ def test_gates_with_common_keys_know_each_others_states_and_use_each_once(
     keys.write_text(f"{new}\n")
     retired = shared(tmp_path, "/c")
     assert not retired.of("up", "ann").spend(state_of(one), *CALL, AT)
+    stack.close()
 
 
 def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
