@@ -1,5 +1,7 @@
 """The table of agents."""
 
+from tests.support.commands import ROOT
+
 from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.detection import AGENT_TYPES
 
@@ -14,3 +16,12 @@ def test_only_codex_and_opencode_join_entries_key_by_key() -> None:
         "codex",
         "opencode",
     }
+
+
+def test_the_guide_lists_every_agent_with_its_commands() -> None:
+    guide = (ROOT / "docs" / "guides" / "wrap.md").read_text("utf-8")
+    for agent in AGENTS.values():
+        if agent.type == "custom":
+            continue
+        row = f"| {agent.name} | `{agent.commands[0]}`"
+        assert [one for one in guide.splitlines() if one.startswith(row)], row

@@ -75,7 +75,10 @@ def test_another_git_pointer_is_no_worktree(scene: Scene, content: bytes) -> Non
 def test_cursor_reads_the_user_the_cwd_and_every_opened_directory(scene: Scene) -> None:
     (scene.top / "other").mkdir()
     argv = ("cursor", "../../other", "--wait", "missing", "x" * 5000, "a\0b")
-    assert _paths(_search(scene, "cursor", argv=argv)) == [
+    found = [
+        path for path in _paths(_search(scene, "cursor", argv=argv)) if path.name == "mcp.json"
+    ]
+    assert [path for path in found if path.parent.name == ".cursor"] == [
         scene.home / ".cursor/mcp.json",
         scene.project / ".cursor/mcp.json",
         scene.project / "../../other" / ".cursor/mcp.json",
@@ -105,7 +108,7 @@ def test_zed_and_windsurf_have_their_places(scene: Scene) -> None:
         scene.project / ".zed/settings.json",
     ]
     windsurf = scene.home / ".codeium/windsurf/mcp_config.json"
-    assert _paths(_search(scene, "windsurf")) == [windsurf]
+    assert windsurf in _paths(_search(scene, "windsurf"))
 
 
 def test_codex_reads_from_the_git_root_down(scene: Scene) -> None:
@@ -173,3 +176,60 @@ def test_a_link_is_followed_to_the_file_itself(scene: Scene) -> None:
 def test_flag_values_end_at_the_next_flag() -> None:
     argv = ("a", "x", "--f", "1", "2", "--g", "3", "--f=4", "5")
     assert list(flag_values(argv, "--f")) == ["1", "2", "4"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [
+        ("copilot", ["home/.copilot/mcp-config.json", "work/shop/.mcp.json"]),
+        (
+            "qwen",
+            ["home/.qwen/settings.json", "work/shop/.mcp.json", "work/shop/.qwen/settings.json"],
+        ),
+        ("droid", ["home/.factory/mcp.json", "work/shop/.factory/mcp.json"]),
+        ("grok", ["home/.cursor/mcp.json", "home/.claude.json", "home/.grok/config.toml"]),
+        ("goose", ["home/.config/goose/config.yaml"]),
+        ("amp", ["home/.config/amp/settings.json", "work/shop/.amp/settings.json"]),
+        ("cline", ["home/.cline/data/settings/cline_mcp_settings.json"]),
+        ("kiro", ["home/.kiro/settings/mcp.json", "work/shop/.kiro/settings/mcp.json"]),
+        ("junie", ["home/.junie/mcp/mcp.json", "work/shop/.junie/mcp/mcp.json"]),
+    ],
+)
+def test_the_other_agents_have_their_places(scene: Scene, agent: str, expected: list[str]) -> None:
+    found = _paths(_search(scene, agent))
+    places = [scene.top / one for one in expected]
+    assert [path for path in found if path in places] == [scene.top / one for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("agent", "env", "argv", "expected"),
+    [
+        ("copilot", {"COPILOT_HOME": "/c"}, (), "/c/mcp-config.json"),
+        ("copilot", {}, ("copilot", "--additional-mcp-config", "@/f.json"), "/f.json"),
+        ("qwen", {"QWEN_CODE_SYSTEM_SETTINGS_PATH": "/s.json"}, (), "/s.json"),
+        ("droid", {"FACTORY_HOME_OVERRIDE": "/d"}, (), "/d/.factory/mcp.json"),
+        ("grok", {"GROK_HOME": "/g"}, (), "/g/config.toml"),
+        ("goose", {"XDG_CONFIG_HOME": "/x"}, (), "/x/goose/config.yaml"),
+        ("amp", {}, ("amp", "--settings-file=/a.json"), "/a.json"),
+        ("cline", {"CLINE_MCP_SETTINGS_PATH": "/c.json"}, (), "/c.json"),
+        ("cline", {}, ("cline", "--data-dir", "/d"), "/d/settings/cline_mcp_settings.json"),
+    ],
+)
+def test_variables_and_flags_move_the_files_of_the_other_agents(
+    scene: Scene, agent: str, env: dict[str, str], argv: tuple[str, ...], expected: str
+) -> None:
+    assert Path(expected) in _paths(_search(scene, agent, env=env, argv=argv))
+
+
+@pytest.mark.parametrize(
+    ("agent", "folder"),
+    [("vscode", "Code"), ("cursor", "Cursor"), ("windsurf", "Windsurf"), ("kiro", "Kiro")],
+)
+def test_the_extensions_of_an_editor_have_their_places(
+    scene: Scene, agent: str, folder: str
+) -> None:
+    found = _paths(_search(scene, agent))
+    storage = scene.home / ".config" / folder / "User" / "globalStorage"
+    assert storage / "saoudrizwan.claude-dev/settings/cline_mcp_settings.json" in found
+    assert storage / "rooveterinaryinc.roo-cline/settings/mcp_settings.json" in found
+    assert scene.project / ".roo/mcp.json" in found

@@ -7,7 +7,7 @@ import pytest
 from tests.support.agent_files import Scene, head, server
 
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.discovery import MAX_FILE, Plan, discover
+from thoughtgate.agents.discovery import MAX_FILE, Plan, discover, unset_variable
 from thoughtgate.errors import ConfigError
 
 
@@ -171,19 +171,20 @@ def test_claude_code_scopes_are_merged_and_the_project_wins(scene: Scene) -> Non
 
 
 @pytest.mark.requirement("EC-STDIO-026")
-def test_an_undefined_variable_without_default_is_an_error(scene: Scene) -> None:
+def test_an_undefined_variable_without_default_keeps_the_server_from_starting(scene: Scene) -> None:
     scene.agent = "claude-code"
     entry = server("npx", "${HOME_DIR}/x", "${MODE:-read}", "${CLAUDE_PROJECT_DIR}")
     entry["env"] = {"T": "${FILES_TOKEN}"}
-    path = scene.write(scene.home / ".claude.json", {"mcpServers": {"files": entry}})
-    message = _problem(scene.plan())
-    for name in ("HOME_DIR", "FILES_TOKEN"):
-        expected = f"{path}: mcpServers.files: refers to the variable {name}, which is not set"
-        assert expected in message
-    assert "MODE" not in message
+    scene.write(scene.home / ".claude.json", {"mcpServers": {"files": entry}})
+    plan = scene.plan()
+    plan.require()
+    assert unset_variable(plan, plan.entries[0]) == (
+        "its entry refers to the variable HOME_DIR, which is not set"
+    )
     scene.env = {"HOME_DIR": "/h", "FILES_TOKEN": "secret"}
     plan = scene.plan()
     plan.require()
+    assert not unset_variable(plan, plan.entries[0])
     assert plan.entries[0].args[0] == "${HOME_DIR}/x"
 
 
@@ -391,3 +392,26 @@ def test_a_second_table_of_servers_is_refused(scene: Scene, last: str) -> None:
         scene.desktop, '{"mcpServers": {"a": {"command": "x"}}, "mcpServers": ' + last + "}"
     )
     assert "mcpServers: duplicate key" in _problem(scene.plan())
+
+
+def test_a_lasting_plan_has_disabled_entries_and_all_projects(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, agent="claude-code")
+    projects = {
+        str(scene.project): {"mcpServers": {"a": server()}},
+        "/far": {"mcpServers": {"b": server()}},
+    }
+    scene.write(scene.home / ".claude.json", {"projects": projects})
+    search = scene.plan().search
+
+    assert [one.id for one in discover(search).entries] == ["a"]
+    assert [one.id for one in discover(search, lasting=True).entries] == ["a", "b"]
+    off = Scene(tmp_path / "off", agent="cursor")
+    path = off.write(
+        off.home / ".cursor/mcp.json", {"mcpServers": {"c": server("${env:NO}", disabled=True)}}
+    )
+    assert off.plan().problems
+    plan = discover(off.plan().search, lasting=True)
+    assert [(one.id, one.status) for one in plan.entries] == [("c", "governed")]
+    assert plan.problems == ()
+    other = discover(plan.search, contents={path: b"{}"}, lasting=True)
+    assert (other.entries, other.problems) == ((), ())

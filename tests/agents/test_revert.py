@@ -47,6 +47,18 @@ def test_without_edits_the_text_is_the_original(scene: Scene) -> None:
     assert revert(one.content, "json", one.records) == one.file.content
 
 
+def test_of_two_records_of_an_entry_the_one_with_its_command_counts(scene: Scene) -> None:
+    scene.write(scene.desktop, {"mcpServers": SERVERS})
+    old, new = (
+        rewrite(scene.plan(), [program], shim_args).files[0]
+        for program in ("/old/gate", "/new/gate")
+    )
+    both = (*new.records, *old.records)
+
+    assert revert(old.content, "json", both) == old.file.content
+    assert revert(new.content, "json", both) == old.file.content
+
+
 @pytest.mark.requirement("EC-STDIO-039")
 def test_a_server_that_was_added_stays(scene: Scene) -> None:
     one = _rewritten(scene, {"mcpServers": SERVERS})

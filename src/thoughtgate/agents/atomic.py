@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 PRIVATE: Final = 0o600
+TEMPORARY: Final = ".thoughtgate-"
+"""The beginning of the names of temporary files."""
 
 MAX_READ: Final = 256 * 1024 * 1024
 """Maximum bytes of a file that is read: more than a config that grew while it was wrapped."""
@@ -128,7 +130,7 @@ def remove_temporaries(directory: Path, pid: int) -> None:
 
 
 def _prefix(pid: int) -> str:
-    return f".thoughtgate-{pid}-"
+    return f"{TEMPORARY}{pid}-"
 
 
 def _copy_attributes(source: Path, target: Path) -> None:

@@ -9,6 +9,10 @@ from typing import Final, Literal
 
 from thoughtgate.agents.expansion import Syntax
 
+Way = Literal["inject", "rewrite"]
+"""How ``wrap`` puts servers behind the gate: ``inject`` gives the agent governed entries at its start
+and touches no file, ``rewrite`` changes the agent's config files for the time of the run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:
@@ -18,8 +22,12 @@ class Agent:
     name: str
     commands: tuple[str, ...] = ()
     """The names of its program."""
+    packages: tuple[str, ...] = ()
+    """The packages from which ``npx`` and the like run it."""
     application: str = ""
     """The beginning of the name of its macOS application."""
+    windowed: bool = False
+    """Whether its command opens a window and may exit before the window is closed."""
     off_switch: Literal["disabled", "enabled", "either", "ignored"] = "ignored"
     """The key that disables a server. ``ignored``: the agent starts the server regardless of such
     a key, so the entry is governed as well."""
@@ -32,17 +40,34 @@ class Agent:
 
 
 _LIST: Final = (
-    Agent("claude-desktop", "Claude Desktop", ("claude-desktop",), "Claude", off_switch="disabled"),
-    Agent("claude-code", "Claude Code", ("claude", "claude-code"), syntax="shell", undefined_is_error=True, provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"})),
-    Agent("cursor", "Cursor", ("cursor", "cursor-agent"), "Cursor", off_switch="disabled", syntax="env", undefined_is_error=True),
-    Agent("vscode", "VS Code", ("code", "code-insiders"), "Visual Studio Code", syntax="env"),
-    Agent("windsurf", "Windsurf", ("windsurf",), "Windsurf", off_switch="disabled", syntax="env", undefined_is_error=True),
-    Agent("zed", "Zed", ("zed", "zeditor"), "Zed", off_switch="enabled"),
-    Agent("codex", "Codex", ("codex",), off_switch="enabled", merge="keys"),
-    Agent("gemini", "Gemini CLI", ("gemini",), syntax="dollar"),
-    Agent("opencode", "opencode", ("opencode",), off_switch="enabled", merge="keys", syntax="brace-env"),
+    Agent("claude-desktop", "Claude Desktop", ("claude-desktop",), application="Claude", windowed=True, off_switch="disabled"),
+    Agent("claude-code", "Claude Code", ("claude", "claude-code"), ("@anthropic-ai/claude-code",), syntax="shell", undefined_is_error=True, provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"})),
+    Agent("cursor", "Cursor", ("cursor", "cursor-agent"), application="Cursor", windowed=True, off_switch="disabled", syntax="env", undefined_is_error=True),
+    Agent("vscode", "VS Code", ("code", "code-insiders"), application="Visual Studio Code", windowed=True, syntax="env"),
+    Agent("windsurf", "Windsurf", ("windsurf",), application="Windsurf", windowed=True, off_switch="disabled", syntax="env", undefined_is_error=True),
+    Agent("zed", "Zed", ("zed", "zeditor"), application="Zed", windowed=True, off_switch="enabled"),
+    Agent("codex", "Codex", ("codex",), ("@openai/codex",), off_switch="enabled", merge="keys"),
+    Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), syntax="dollar"),
+    Agent("opencode", "opencode", ("opencode",), ("opencode-ai",), off_switch="enabled", merge="keys", syntax="brace-env"),
+    Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), off_switch="disabled", syntax="dollar"),
+    Agent("qwen", "Qwen Code", ("qwen",), ("@qwen-code/qwen-code",), syntax="dollar"),
+    Agent("droid", "Droid", ("droid",), ("droid", "@factory/cli"), off_switch="disabled", syntax="shell"),
+    Agent("grok", "Grok", ("grok",), ("@xai-official/grok",), off_switch="enabled", syntax="dollar"),
+    Agent("goose", "goose", ("goose",), ("@aaif/goose",), off_switch="enabled"),
+    Agent("amp", "Amp", ("amp",), ("@sourcegraph/amp",), syntax="shell"),
+    Agent("cline", "Cline CLI", ("cline",), ("cline",), off_switch="disabled"),
+    Agent("kiro", "Kiro", ("kiro", "kiro-cli"), application="Kiro", windowed=True, off_switch="disabled", syntax="shell"),
+    Agent("junie", "Junie", ("junie",), ("@jetbrains/junie",)),
     Agent("custom", "the agent", off_switch="either"),
 )  # fmt: skip
 
 AGENTS: Final = {agent.type: agent for agent in _LIST}
 """The agents by type."""
+
+INJECTED: Final = frozenset({"claude-code", "codex", "opencode", "qwen"})
+"""The agents that are given governed servers at their start by default; ``agents.injection`` knows how."""
+
+
+def usual_way(agent_type: str) -> Way:
+    """Return how an agent's servers are put behind the gate if the user does not choose."""
+    return "inject" if agent_type in INJECTED else "rewrite"

@@ -4,13 +4,16 @@ Every function returns layers from the lowest to the highest precedence. This mo
 file system only to find a git root and to resolve links; it reads no config.
 """
 
+import json
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.entries import Format, KeyPath, Layer
+from thoughtgate.agents.entries import Format, KeyPath, Layer, format_of
+from thoughtgate.agents.entry_shapes import merge_keys
 from thoughtgate.errors import ConfigError, Problem
 
 _SERVERS: Final[KeyPath] = ("mcpServers",)
@@ -35,6 +38,14 @@ class Search:
     """Selects the paths of Linux or macOS, as ``sys.platform`` names them."""
     root: Path = field(default=Path("/"))
     """The directory below which system-wide settings are searched; tests change it."""
+    launcher: tuple[str, ...] = ()
+    """The words before the agent's command line, such as ``npx``."""
+    is_agent: bool = True
+    """Whether the command is known to be the agent, and not only said to be."""
+    injects: bool = False
+    """Whether servers are given to the agent at its start, so that no file has to be changed."""
+    lowest: tuple[Layer, ...] = ()
+    """Servers that no config file has, such as those of plugins; all others take precedence."""
 
     @property
     def config_home(self) -> Path:
@@ -77,7 +88,7 @@ def config_layers(search: Search) -> tuple[Layer, ...]:
         return tuple(_overridden(search, search.cwd / search.config_path))
     if search.agent_type == "custom":
         raise ConfigError([Problem("", "--agent-type custom needs --config-path FILE")])
-    return tuple(dict.fromkeys(_PLACES[search.agent_type](search)))
+    return tuple(dict.fromkeys((*search.lowest, *_PLACES[search.agent_type](search))))
 
 
 def _is_directory(path: Path) -> bool:
@@ -88,8 +99,12 @@ def _is_directory(path: Path) -> bool:
 
 
 def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Layer:
-    form: Format = "toml" if path.suffix == ".toml" else "json"
-    return Layer(path, Path(os.path.realpath(path)), scope, key, form, **more)
+    return Layer(path, Path(os.path.realpath(path)), scope, key, format_of(path), **more)
+
+
+def _inline(place: str, text: str, key: KeyPath = _SERVERS, form: Format = "json") -> Layer:
+    """Return the layer of servers that no file has."""
+    return Layer(Path(place), Path(place), "flag", key, form, writable=False, inline=text)
 
 
 def _overridden(search: Search, path: Path) -> Iterator[Layer]:
@@ -107,22 +122,41 @@ def _claude_desktop(search: Search) -> Iterator[Layer]:
 
 
 def _claude_code(search: Search) -> Iterator[Layer]:
-    directory = search.variable_path("CLAUDE_CONFIG_DIR") or search.home
-    user = directory / ".claude.json"
-    own: dict[str, Any] = {"strict": True, "lock_directory": True}
-    yield _layer(user, "user", **own)
-    for parent in _upward(search.cwd):
-        yield _layer(parent / ".mcp.json", "project", strict=True)
-    for key in _project_keys(search.cwd):
-        yield _layer(user, "local", ("projects", key, "mcpServers"), **own)
-    for value in flag_values(search.argv, "--mcp-config"):
-        if not value.lstrip().startswith("{"):
-            yield _layer(search.cwd / value, "flag", strict=True)
+    if "--strict-mcp-config" not in search.argv:
+        yield from _claude_code_files(search)
+    yield from given_configs(search)
     managed = search.system_wide("claude-code", "ClaudeCode") / "managed-mcp.json"
     yield _layer(managed, "system", strict=True, writable=False)
 
 
+def claude_code_state(search: Search) -> Path:
+    """Return the file with Claude Code's own state: servers, projects and approvals."""
+    return (search.variable_path("CLAUDE_CONFIG_DIR") or search.home) / ".claude.json"
+
+
+def given_configs(search: Search) -> Iterator[Layer]:
+    """Return the configs that the command line names or contains."""
+    for number, value in enumerate(flag_values(search.argv, "--mcp-config"), 1):
+        if not value.lstrip().startswith("{"):
+            yield _layer(search.cwd / value, "flag", strict=True)
+        elif search.injects:
+            yield _inline(f"--mcp-config {number}", value)
+
+
+def _claude_code_files(search: Search) -> Iterator[Layer]:
+    user = claude_code_state(search)
+    own: dict[str, Any] = {"strict": True, "lock_directory": True}
+    yield _layer(user, "user", **own)
+    for parent in _upward(search.cwd):
+        yield _layer(parent / ".mcp.json", "project", strict=True)
+    # An entry that the agent does not use may be rewritten, but not given to it.
+    keys = claude_project_keys if search.injects else _project_keys
+    for key in keys(search.cwd):
+        yield _layer(user, "local", ("projects", key, "mcpServers"), **own)
+
+
 def _cursor(search: Search) -> Iterator[Layer]:
+    yield from _extensions_of(search, "Cursor")
     yield _layer(search.home / ".cursor" / "mcp.json", "user")
     for directory in search.project_directories:
         yield _layer(directory / ".cursor" / "mcp.json", "project")
@@ -130,7 +164,9 @@ def _cursor(search: Search) -> Iterator[Layer]:
 
 def _vscode(search: Search) -> Iterator[Layer]:
     insiders = bool(search.argv) and "insiders" in Path(search.argv[0]).name.lower()
-    user = search.config_home / ("Code - Insiders" if insiders else "Code") / "User"
+    editor = "Code - Insiders" if insiders else "Code"
+    user = search.config_home / editor / "User"
+    yield from _extensions_of(search, editor)
     yield _layer(search.home / ".copilot" / "mcp-config.json", "user")
     for directory in (user, *sorted(user.glob("profiles/*"))):
         yield _layer(directory / "settings.json", "user", ("mcp", "servers"))
@@ -142,6 +178,7 @@ def _vscode(search: Search) -> Iterator[Layer]:
 
 
 def _windsurf(search: Search) -> Iterator[Layer]:
+    yield from _extensions_of(search, "Windsurf")
     yield _layer(search.home / ".codeium" / "windsurf" / "mcp_config.json", "user")
 
 
@@ -152,13 +189,38 @@ def _zed(search: Search) -> Iterator[Layer]:
         yield _layer(directory / ".zed" / "settings.json", "project", key)
 
 
+def codex_home(search: Search) -> Path:
+    """Return the directory of Codex's own files."""
+    return search.variable_path("CODEX_HOME") or search.home / ".codex"
+
+
+def _codex_overrides(argv: tuple[str, ...]) -> dict[str, Any]:
+    """Return the servers that are defined with ``-c`` on the command line, as Codex reads them."""
+    values = [one for flag in ("-c", "--config") for one in flag_values(argv, flag)]
+    values += [one[2:] for one in argv[1:] if one.startswith("-cmcp_servers")]
+    found: dict[str, Any] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or name.split(".")[0] != "mcp_servers":
+            continue
+        try:
+            made: Any = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            made = text
+        for key in reversed(name.split(".")):
+            made = {key: made}
+        found = merge_keys(found, made)
+    return found
+
+
 def _codex(search: Search) -> Iterator[Layer]:
     key = ("mcp_servers",)
     yield _layer(search.root / "etc/codex/config.toml", "system", key, writable=False)
-    home = search.variable_path("CODEX_HOME") or search.home / ".codex"
-    yield _layer(home / "config.toml", "user", key)
+    yield _layer(codex_home(search) / "config.toml", "user", key)
     for directory in _project_trees(search):
         yield _layer(directory / ".codex" / "config.toml", "project", key)
+    if search.injects and (given := _codex_overrides(search.argv)):
+        yield _inline("-c mcp_servers", json.dumps(given), key)
 
 
 def _gemini(search: Search) -> Iterator[Layer]:
@@ -183,6 +245,100 @@ def _opencode(search: Search) -> Iterator[Layer]:
     for directory in (*project, *hidden, *([extra] if extra else [])):
         for name in both:
             yield _layer(directory / name, "project", key)
+    if search.injects and search.env.get("OPENCODE_CONFIG_CONTENT"):
+        yield _inline("OPENCODE_CONFIG_CONTENT", search.env["OPENCODE_CONFIG_CONTENT"], key)
+
+
+def _copilot(search: Search) -> Iterator[Layer]:
+    home = search.variable_path("COPILOT_HOME") or search.home / ".copilot"
+    yield _layer(home / "mcp-config.json", "user")
+    for directory in _project_trees(search):
+        # Copilot reads the first of these that exists.
+        yield _layer(directory / ".github" / "mcp.json", "project")
+        yield _layer(directory / ".mcp.json", "project")
+    for value in flag_values(search.argv, "--additional-mcp-config"):
+        if value.startswith("@"):
+            yield _layer(search.cwd / value[1:], "flag")
+
+
+def _qwen(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".qwen" / "settings.json", "user")
+    yield _layer(search.cwd / ".mcp.json", "project")
+    yield _layer(search.cwd / ".qwen" / "settings.json", "project")
+    yield from given_configs(search)
+    system = search.variable_path("QWEN_CODE_SYSTEM_SETTINGS_PATH")
+    if system:
+        yield _layer(system, "system", writable=False)
+
+
+def _droid(search: Search) -> Iterator[Layer]:
+    home = search.variable_path("FACTORY_HOME_OVERRIDE") or search.home
+    yield _layer(home / ".factory" / "mcp.json", "user")
+    for directory in _project_trees(search):
+        yield _layer(directory / ".factory" / "mcp.json", "project")
+
+
+def _grok(search: Search) -> Iterator[Layer]:
+    # Grok also reads the files of Claude Code and Cursor.
+    state = claude_code_state(search)
+    yield _layer(search.home / ".cursor" / "mcp.json", "user")
+    yield _layer(state, "user", lock_directory=True)
+    for name in _project_keys(search.cwd):
+        yield _layer(state, "local", ("projects", name, "mcpServers"), lock_directory=True)
+    for directory in _upward(search.cwd):
+        yield _layer(directory / ".cursor" / "mcp.json", "project")
+        yield _layer(directory / ".mcp.json", "project")
+    key = ("mcp_servers",)
+    home = search.variable_path("GROK_HOME") or search.home / ".grok"
+    yield _layer(home / "config.toml", "user", key)
+    for directory in _project_trees(search):
+        yield _layer(directory / ".grok" / "config.toml", "project", key)
+
+
+def _goose(search: Search) -> Iterator[Layer]:
+    yield _layer(search.xdg_config / "goose" / "config.yaml", "user", ("extensions",))
+
+
+def _amp(search: Search) -> Iterator[Layer]:
+    key = ("amp.mcpServers",)  # one key with a dot in it
+    yield _layer(search.xdg_config / "amp" / "settings.json", "user", key)
+    for directory in _project_trees(search):
+        yield _layer(directory / ".amp" / "settings.json", "project", key)
+    for value in flag_values(search.argv, "--settings-file"):
+        yield _layer(search.cwd / value, "flag", key)
+
+
+def _cline(search: Search) -> Iterator[Layer]:
+    folders = [search.home / ".cline" / "data"]
+    folders += [search.cwd / value for value in flag_values(search.argv, "--data-dir")]
+    for folder in folders:
+        yield _layer(folder / "settings" / "cline_mcp_settings.json", "user")
+    named = search.variable_path("CLINE_MCP_SETTINGS_PATH")
+    if named:
+        yield _layer(named, "user")
+
+
+def _kiro(search: Search) -> Iterator[Layer]:
+    yield from _extensions_of(search, "Kiro")
+    yield _layer(search.home / ".kiro" / "settings" / "mcp.json", "user")
+    for directory in search.project_directories:
+        yield _layer(directory / ".kiro" / "settings" / "mcp.json", "project")
+
+
+def _junie(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".junie" / "mcp" / "mcp.json", "user")
+    for directory in search.project_directories:
+        yield _layer(directory / ".junie" / "mcp" / "mcp.json", "project")
+
+
+def _extensions_of(search: Search, editor: str) -> Iterator[Layer]:
+    """Return the files of Cline and Roo Code, which run inside VS Code and the editors made of it."""
+    storage = search.config_home / editor / "User" / "globalStorage"
+    cline, roo = "saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"
+    yield _layer(storage / cline / "settings" / "cline_mcp_settings.json", "user")
+    yield _layer(storage / roo / "settings" / "mcp_settings.json", "user")
+    for directory in search.project_directories:
+        yield _layer(directory / ".roo" / "mcp.json", "project")
 
 
 _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
@@ -195,6 +351,15 @@ _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
     "codex": _codex,
     "gemini": _gemini,
     "opencode": _opencode,
+    "copilot": _copilot,
+    "qwen": _qwen,
+    "droid": _droid,
+    "grok": _grok,
+    "goose": _goose,
+    "amp": _amp,
+    "cline": _cline,
+    "kiro": _kiro,
+    "junie": _junie,
 }
 
 _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
@@ -202,6 +367,9 @@ _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
     "zed": (("context_servers",),),
     "codex": (("mcp_servers",),),
     "opencode": (("mcp",),),
+    "grok": (("mcp_servers",), _SERVERS),
+    "goose": (("extensions",),),
+    "amp": (("amp.mcpServers",),),
     # An unknown agent may list its servers under any of these.
     "custom": (_SERVERS, ("servers",), ("context_servers",), ("mcp_servers",), ("mcp",)),
 }
@@ -253,17 +421,24 @@ def _project_keys(directory: Path) -> tuple[str, ...]:
     missing one leaves servers ungoverned.
     """
     chains = [_upward(directory), _upward(directory.resolve())]
-    main = _main_repository(git_root(directory))
+    main = main_repository(git_root(directory))
     if main is not None:
         chains.append((main,))
     return tuple(dict.fromkeys(str(one) for chain in chains for one in chain))
+
+
+def claude_project_keys(directory: Path) -> tuple[str, ...]:
+    """Return the keys of the project itself, with and without links resolved."""
+    top = git_root(directory)
+    own = main_repository(top) or top or directory
+    return tuple(dict.fromkeys((str(own), str(own.resolve()))))
 
 
 _MAX_POINTER: Final = 4096
 """A worktree's ``.git`` file contains one path, and no path is longer."""
 
 
-def _main_repository(top: Path | None) -> Path | None:
+def main_repository(top: Path | None) -> Path | None:
     """Return the main repository of a worktree, whose ``.git`` is a file that points there."""
     if top is None or not (top / ".git").is_file():
         return None

@@ -7,13 +7,13 @@ from thoughtgate.agents.rewrite import FileRewrite
 from thoughtgate.errors import visible
 
 
-def unified_diff(files: Iterable[FileRewrite]) -> str:
+def unified_diff(files: Iterable[FileRewrite], word: str = "wrapped") -> str:
     """Return the changes of a rewrite as a unified diff with three lines of context."""
     parts: list[str] = []
     for changed in files:
         name = visible(str(changed.file.path))
         lines = difflib.unified_diff(
-            _lines(changed.file.content), _lines(changed.content), name, f"{name} (wrapped)"
+            _lines(changed.file.content), _lines(changed.content), name, f"{name} ({word})"
         )
         for line in lines:
             parts.append(line)

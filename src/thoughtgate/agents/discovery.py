@@ -17,13 +17,21 @@ from typing import Any, Final
 from thoughtgate.agents.catalog import AGENTS, Agent
 from thoughtgate.agents.config_paths import Search, config_layers
 from thoughtgate.agents.documents import ConfigDocument, parse_document, with_file
-from thoughtgate.agents.entries import ConfigFile, Layer, ServerEntry, Status, UngovernedServer
+from thoughtgate.agents.entries import (
+    ConfigFile,
+    KeyPath,
+    Layer,
+    ServerEntry,
+    Status,
+    UngovernedServer,
+)
 from thoughtgate.agents.entry_environment import moved_keys
 from thoughtgate.agents.entry_shapes import (
     ENV_KEYS,
     argv_of,
     command_keys,
     env_of,
+    has_odd_url,
     is_left_by_wrap,
     is_switched_off,
     lookup,
@@ -37,8 +45,16 @@ from thoughtgate.agents.expansion import has_reference, undefined_variables
 from thoughtgate.agents.ungoverned_servers import find_ungoverned_servers
 from thoughtgate.errors import ConfigError, Problem
 
+_INSIDE: Final = frozenset({"builtin", "platform", "frontend", "inline_python"})
+"""The types of goose's extensions that are not servers."""
+
 MAX_FILE: Final = 64 * 1024 * 1024
 """Maximum bytes of a config file; Claude Code's contain a few megabytes of history."""
+
+NO_SERVERS: Final = "No MCP servers found in config"
+ALL_DISABLED: Final = "All MCP servers are disabled"
+NOTHING: Final = (NO_SERVERS, ALL_DISABLED)
+"""What the problems of a config begin with that only has nothing to govern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +94,37 @@ class _Reading:
     warnings: list[Problem]
     files: dict[Path, ConfigFile]
     documents: dict[Path, ConfigDocument]
+    contents: Mapping[Path, bytes]
+    """Used in place of what the files contain."""
 
 
-def discover(search: Search) -> Plan:
-    """Find an agent's config files and the servers in them."""
+def discover(
+    search: Search, *, contents: Mapping[Path, bytes] | None = None, lasting: bool = False
+) -> Plan:
+    """Find an agent's config files and the servers in them.
+
+    Args:
+        search: which files.
+        contents: what to read in place of the content of some files.
+        lasting: whether the plan is for more than one run: then it includes disabled entries and all
+            projects, an undefined variable is no problem, and neither are missing files.
+    """
     agent = AGENTS[search.agent_type]
-    reading = _Reading([], [], {}, {})
+    reading = _Reading([], [], {}, {}, contents or {})
     try:
         layers = config_layers(search)
     except ConfigError as error:
         return Plan(search, agent, (), (), error.problems, (), ())
     for layer in layers:
         _read(layer, reading)
-    entries = _judge(agent, layers, reading)
+    if lasting:
+        layers = (*layers, *_other_projects(layers, reading))
+    entries = _judge(agent, layers, reading, injects=search.injects, lasting=lasting)
     outside = find_ungoverned_servers(search)
-    _report_nothing_to_govern(agent, layers, entries, reading)
+    if not lasting:
+        _report_nothing_to_govern(agent, layers, entries, reading)
     if not reading.problems:
-        _report_variables(agent, search, entries, reading)
+        _report_variables(agent, search, entries, reading, lasting=lasting)
     return Plan(
         search=search,
         agent=agent,
@@ -112,11 +142,13 @@ def _read(layer: Layer, reading: _Reading) -> None:
         return
     name = str(layer.path)
     try:
-        content, names = _content(layer.real)
+        content, names = (layer.inline.encode(), 1) if layer.inline else _content(layer.real)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:  # the agent runs as the same user and cannot read it either
-        reading.warnings.append(Problem("", f"cannot be read: {error.strerror}", name))
+        problem = Problem("", f"cannot be read: {error.strerror}", name)
+        if problem not in reading.warnings:  # several layers may be in the same file
+            reading.warnings.append(problem)
         return
     except ConfigError as error:
         reading.problems += with_file(error, name).problems
@@ -124,6 +156,7 @@ def _read(layer: Layer, reading: _Reading) -> None:
     if names > 1 and layer.writable:
         message = f"has {names} hard links; wrapping it will detach this name from the others"
         reading.warnings.append(Problem("", message, name))
+    content = reading.contents.get(layer.real, content)
     found = ConfigFile(layer.path, layer.real, layer.format, content, layer.lock_directory)
     reading.files[layer.real] = found
     if len(content) > MAX_FILE:
@@ -167,13 +200,35 @@ def _report_comment(layer: Layer, extra: tuple[int, str], reading: _Reading) -> 
     found.append(Problem("", message, str(layer.path), line))
 
 
-def _judge(agent: Agent, layers: Sequence[Layer], reading: _Reading) -> list[ServerEntry]:
+def _other_projects(layers: Sequence[Layer], reading: _Reading) -> list[Layer]:
+    """Return the layers of all projects in a file that keeps them under their directories."""
+    known = {(layer.real, layer.key) for layer in layers}
+    found: dict[tuple[Path, KeyPath], Layer] = {}
+    for layer in layers:
+        document = reading.documents.get(layer.real)
+        if layer.scope == "local" and document is not None:
+            top, _, last = layer.key
+            projects = lookup(document.values, (top,))
+            for directory in projects if isinstance(projects, Mapping) else ():
+                key = (top, directory, last)
+                if (layer.real, key) not in known:
+                    found[layer.real, key] = replace(layer, key=key)
+    return list(found.values())
+
+
+def _judge(
+    agent: Agent, layers: Sequence[Layer], reading: _Reading, *, injects: bool, lasting: bool
+) -> list[ServerEntry]:
     """Return the entries of all layers, each with its status."""
     stacks: dict[str, list[tuple[Layer, Any]]] = {}
     for layer in layers:
         for name, raw in _entries_in(layer, reading).items():
             stacks.setdefault(name, []).append((layer, raw))
-    return [entry for name, stack in stacks.items() for entry in _resolve(agent, name, stack)]
+    return [
+        entry
+        for name, stack in stacks.items()
+        for entry in _resolve(agent, name, stack, injects=injects, lasting=lasting)
+    ]
 
 
 def _entries_in(layer: Layer, reading: _Reading) -> Mapping[str, Any]:
@@ -222,7 +277,14 @@ def _refuse_duplicates(
             reading.problems += with_file(error, str(layer.path)).problems
 
 
-def _resolve(agent: Agent, name: str, stack: Sequence[tuple[Layer, Any]]) -> list[ServerEntry]:
+def _resolve(
+    agent: Agent,
+    name: str,
+    stack: Sequence[tuple[Layer, Any]],
+    *,
+    injects: bool,
+    lasting: bool,
+) -> list[ServerEntry]:
     """Return all entries of one name with their status, from lowest to highest precedence."""
     merged: dict[str, Any] = {}
     prefixes = []
@@ -235,9 +297,9 @@ def _resolve(agent: Agent, name: str, stack: Sequence[tuple[Layer, Any]]) -> lis
         # A file of higher precedence may enable a server that this one disables, so an entry is
         # skipped only if it stays disabled with every such file applied.
         above = prefixes[index:] if agent.merge == "keys" else prefixes[index : index + 1]
-        starts = any(will_start(prefix, agent) for prefix in above)
+        starts = lasting or any(will_start(prefix, agent) for prefix in above)
         entry = _entry(name, layer, raw, prefixes[index])
-        status, note = _status(entry, starts=starts)
+        status, note = _status(entry, starts=starts, injects=injects)
         if status == "governed" and index < len(stack) - 1:
             status = "shadowed"
         entries.append(replace(entry, status=status, note=note))
@@ -265,26 +327,41 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
     )
 
 
-def _status(entry: ServerEntry, *, starts: bool) -> tuple[Status, str]:
+def _status(entry: ServerEntry, *, starts: bool, injects: bool) -> tuple[Status, str]:
     """Return an entry's status, with the reason if it cannot be governed."""
     if is_left_by_wrap([entry.command, *entry.args]):
         return "managed", ""
     if not starts:
         return "disabled", ""
-    if not entry.layer.writable:
+    if not entry.layer.writable and not injects:
         return "unsupported", "is in a file that only an administrator may change"
+    note = _obstacle(entry)
+    if note:
+        return "unsupported", note
+    return "governed" if entry.transport == "stdio" else "remote", ""
+
+
+def _obstacle(entry: ServerEntry) -> str:
+    """Return why an entry cannot be put behind the gate as it is written; empty if it can."""
+    kind = entry.raw.get("type")
     if entry.transport != "stdio":
-        return "remote", ""
-    if not entry.command:
-        return "unsupported", "has neither a command nor a URL"
-    return "governed", ""
+        odd = has_odd_url(entry.raw)
+        return "has its URL where the gate cannot replace it" if odd else ""
+    if entry.command:
+        return ""
+    if isinstance(kind, str) and kind in _INSIDE:
+        return f"of type {kind}: it runs inside the agent"
+    return "has neither a command nor a URL"
 
 
 def _report_nothing_to_govern(
     agent: Agent, layers: Sequence[Layer], entries: Sequence[ServerEntry], reading: _Reading
 ) -> None:
     """Report why there is nothing to govern, if that is so."""
-    if not reading.files:
+    if not reading.files and reading.warnings:
+        # A file that is there but cannot be read is no file that is missing.
+        reading.problems += reading.warnings
+    elif not reading.files:
         searched = dict.fromkeys(str(layer.path) for layer in layers if layer.writable)
         listed = "".join(f"\n  {path}" for path in searched)
         message = (
@@ -296,18 +373,33 @@ def _report_nothing_to_govern(
         return
     elif not entries:
         names = ", ".join(str(file.path) for file in reading.files.values())
-        reading.problems.append(Problem("", "No MCP servers found in config", names))
+        reading.problems.append(Problem("", NO_SERVERS, names))
     elif not any(entry.enabled or entry.status == "managed" for entry in entries):
         names = ", ".join(dict.fromkeys(str(entry.layer.path) for entry in entries))
         hint = ""
         if agent.off_switch == "ignored":
             hint = f"; {agent.name} ignores that key and would start them: remove it or the entries"
-        message = f"All MCP servers are disabled{hint}"
+        message = f"{ALL_DISABLED}{hint}"
         reading.problems.append(Problem("", message, names))
 
 
+def unset_variable(plan: Plan, entry: ServerEntry) -> str:
+    """Return why an entry's server must not start: it would get a reference as text; else empty."""
+    if not plan.agent.undefined_is_error:
+        return ""
+    missing = undefined_variables(
+        entry.raw, plan.agent.syntax, plan.search.env, plan.agent.provided
+    )
+    return f"its entry refers to the variable {missing[0]}, which is not set" if missing else ""
+
+
 def _report_variables(
-    agent: Agent, search: Search, entries: Sequence[ServerEntry], reading: _Reading
+    agent: Agent,
+    search: Search,
+    entries: Sequence[ServerEntry],
+    reading: _Reading,
+    *,
+    lasting: bool,
 ) -> None:
     """Report references to variables that cannot be resolved, or that are in a server's name."""
     for entry in entries:
@@ -319,9 +411,12 @@ def _report_variables(
             message = "a server's name must not refer to a variable; rename the server"
             problem = Problem(".".join(entry.path), message, str(entry.layer.path))
             reading.problems.append(problem)
+        if lasting:  # the agent will be started with other variables than this process
+            continue
         # The agent expands references in an entry's own `env` too, so all of the entry is checked.
+        # Where an undefined one is an error, the server is not started: `unset_variable`.
         for name in undefined_variables(entry.raw, agent.syntax, search.env, agent.provided):
             message = f"refers to the variable {name}, which is not set and has no default"
             problem = Problem(".".join(entry.path), message, str(entry.layer.path))
-            in_force = entry.status == "governed" and agent.undefined_is_error
-            (reading.problems if in_force else reading.warnings).append(problem)
+            if entry.status != "governed" or not agent.undefined_is_error:
+                reading.warnings.append(problem)

@@ -1,6 +1,6 @@
 """Editing of config files in place, independent of their format.
 
-``JsonDocument`` and ``TomlDocument`` have the same methods, which rewriting and restoring use. An
+``JsonDocument``, ``TomlDocument`` and ``YamlDocument`` have the same methods, which rewriting and restoring use. An
 edit names an entry and the keys inside it. Of JSON, only the text of that entry is parsed again,
 so the cost of an edit does not grow with the number of servers.
 """
@@ -9,13 +9,16 @@ import json
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from thoughtgate.agents import jsonc
 from thoughtgate.agents.entries import Format, KeyPath
 from thoughtgate.agents.entry_shapes import lookup
-from thoughtgate.agents.toml_document import TomlDocument
+from thoughtgate.agents.formats import jsonc
+from thoughtgate.agents.formats.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from thoughtgate.agents.formats.yaml_document import YamlDocument
 
 
 class JsonDocument:
@@ -80,7 +83,7 @@ class JsonDocument:
         return self._edited.get(entry) or self.raw(entry)
 
 
-ConfigDocument: TypeAlias = JsonDocument | TomlDocument
+ConfigDocument: TypeAlias = "JsonDocument | TomlDocument | YamlDocument"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,11 @@ def parse_document(content: bytes, form: Format, *, file: str = "") -> ConfigDoc
     """
     try:
         text = content.decode()
+        if form == "yaml":
+            # Imported here: only one agent needs it, and it is slow to load.
+            from thoughtgate.agents.formats.yaml_document import YamlDocument
+
+            return YamlDocument(text)
         return TomlDocument(text) if form == "toml" else JsonDocument(text)
     except UnicodeDecodeError as error:
         message = f"not UTF-8 text: byte {error.start} cannot be read"

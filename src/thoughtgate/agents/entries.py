@@ -7,12 +7,12 @@ A ``Layer`` is a place where servers are listed, a ``ConfigFile`` is a file as i
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 KeyPath = tuple[str, ...]
 """Keys that lead from the root of a file, or of an entry, to a value."""
 
-Format = Literal["json", "toml"]
+Format = Literal["json", "toml", "yaml"]
 Transport = Literal["stdio", "http", "sse"]
 
 Status = Literal["governed", "shadowed", "disabled", "remote", "managed", "unsupported"]
@@ -25,6 +25,14 @@ Status = Literal["governed", "shadowed", "disabled", "remote", "managed", "unsup
 ``managed``      its command is the shim of a wrap that is not known here any more
 ``unsupported``  cannot be put behind the gate; ``ServerEntry.note`` gives the reason
 """
+
+
+_FORMATS: Final[dict[str, Format]] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a config file, by the end of its name."""
+    return _FORMATS.get(path.suffix, "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,8 @@ class Layer:
     """False for system-wide files that an administrator manages."""
     lock_directory: bool = False
     """Whether the agent creates a ``<file>.lock`` directory while it writes this file."""
+    inline: str = ""
+    """The text of servers on the command line or in a variable; then there is no file."""
 
 
 @dataclass(frozen=True, slots=True)

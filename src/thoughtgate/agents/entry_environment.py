@@ -18,11 +18,11 @@ from thoughtgate.agents.entry_shapes import ENV_KEYS, lookup
 from thoughtgate.agents.expansion import SIGNS, expand, undefined_variables
 
 PREFIXES: Final = (
-    *("LD_", "DYLD_", "PYTHON", "_PYI_", "PYINSTALLER_", "OPENSSL_"),
+    *("LD_", "DYLD_", "PYTHON", "_PYI_", "PYINSTALLER_", "OPENSSL_", "SSL_CERT_"),
     *("THOUGHTGATE_", "SUB_", "XDG_"),
 )
 """The dynamic loaders' variables, the interpreter's, those of the self-contained folder's loader,
-those with which OpenSSL loads modules, the gate's own, and the user's directories."""
+those with which OpenSSL loads modules and finds certificates, the gate's own, and the user's directories."""
 
 NAMES: Final = frozenset(
     {"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__", "__proto__"}
@@ -67,9 +67,14 @@ def moved_keys(entry: Mapping[str, Any]) -> Iterator[KeyPath]:
             yield from ((*keys, name) for name in table if reaches_gate(name))
 
 
-def sets_environment(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an entry sets variables that must not reach the gate."""
-    return env_file.KEY in entry or any(moved_keys(entry))
+def sets_environment(entry: Mapping[str, Any], *, filled: bool = False) -> bool:
+    """Tell whether an entry sets variables that must not reach the gate.
+
+    With ``filled``, empty ones do not count: an installation leaves them.
+    """
+    return env_file.KEY in entry or any(
+        not filled or lookup(entry, keys) for keys in moved_keys(entry)
+    )
 
 
 def moved_variables(

@@ -1,7 +1,8 @@
 """Extraction of the command line or URL from a server entry.
 
-Agents use three shapes for the command line: ``command`` and ``args`` side by side, one
-``command`` array (opencode), and a ``command`` object with ``path`` and ``args`` (older Zed).
+Agents use five shapes for the command line: ``command`` and ``args`` side by side, one
+``command`` array (opencode), a ``command`` object with ``path`` and ``args`` (older Zed), a
+``transport`` object around ``command`` and ``args`` (Cline's CLI), and ``cmd`` (goose).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,14 @@ Some agents refuse an entry that has them. Variables had no effect on the URL, a
 one on the gate.
 """
 
-ENV_KEYS: Final[tuple[KeyPath, ...]] = (("environment",), ("env",), ("command", "env"))
-"""Where agents keep a server's variables: opencode, most of them, and older Zed."""
+ENV_KEYS: Final[tuple[KeyPath, ...]] = (
+    ("environment",),
+    ("env",),
+    ("command", "env"),
+    ("transport", "env"),
+    ("envs",),
+)
+"""Where agents keep a server's variables: opencode, most of them, older Zed, Cline's CLI, goose."""
 
 _REMOTE_TYPES: Final = frozenset(
     {"http", "sse", "remote", "streamable-http", "streamable_http", "streamableHttp", "ws"}
@@ -64,7 +71,9 @@ def command_keys(entry: Mapping[str, Any]) -> CommandKeys:
         return CommandKeys(("command",), ("command",))
     if isinstance(command, Mapping):
         return CommandKeys(("command", "path"), ("command", "args"))
-    return CommandKeys(("command",), ("args",))
+    if isinstance(entry.get("transport"), Mapping):
+        return CommandKeys(("transport", "command"), ("transport", "args"))
+    return CommandKeys(("cmd",) if command is None and "cmd" in entry else ("command",), ("args",))
 
 
 def lookup(entry: Any, keys: KeyPath) -> Any:
@@ -89,16 +98,24 @@ def argv_of(entry: Mapping[str, Any]) -> list[Any]:
 
 def url_of(entry: Mapping[str, Any]) -> str:
     """Return the URL of a remote entry, or an empty string."""
-    urls = (entry.get(key) for key in URL_KEYS)
+    inner = entry.get("transport")
+    tables = (entry, inner) if isinstance(inner, Mapping) else (entry,)
+    urls = (table.get(key) for table in tables for key in (*URL_KEYS, "uri"))
     return next((url for url in urls if isinstance(url, str) and url), "")
 
 
 def transport_of(entry: Mapping[str, Any]) -> Transport | None:
     """Return the transport that the agent would use, or None when the entry does not define one."""
     kind = entry.get("type") or entry.get("transport")
+    kind = kind.get("type") if isinstance(kind, Mapping) else kind
     if url_of(entry) and (kind in _REMOTE_TYPES or not argv_of(entry)):
         return "sse" if kind == "sse" else "http"
     return "stdio" if argv_of(entry) else None
+
+
+def has_odd_url(entry: Mapping[str, Any]) -> bool:
+    """Tell whether an entry has its URL where a rewrite does not replace it: Cline's CLI, goose."""
+    return "uri" in entry or isinstance(entry.get("transport"), Mapping)
 
 
 def is_switched_off(entry: Mapping[str, Any]) -> bool:

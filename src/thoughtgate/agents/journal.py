@@ -1,8 +1,8 @@
-"""The crash journal: what a wrap changed, so that any later process can undo it.
+"""The journal: what a wrap or an installation changed, so that any later process can undo it.
 
-The journal is ``<state>/wraps/<key>.json``. It is written before the first config file and
-removed after the last one is restored. Its contents are checked against the files: a backup is
-used only if its digest matches the one recorded here.
+The journal is ``<state>/wraps/<key>.json``, or ``installs`` in place of ``wraps``. It is written
+before the first config file and removed after the last one is restored. Its contents are checked
+against the files: a backup is used only if its digest matches the one recorded here.
 """
 
 import contextlib
@@ -16,15 +16,19 @@ from typing import Any, Final
 from thoughtgate.agents.atomic import write_private
 from thoughtgate.agents.entries import Format
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
+from thoughtgate.agents.git_worktree import GitHold
 from thoughtgate.errors import ConfigError, Problem, UsageError
 
 VERSION: Final = 1
+_FORMATS: Final = ("json", "toml", "yaml")
+WRAPS: Final = "wraps"
+INSTALLS: Final = "installs"
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One config file of a wrap."""
+    """One config file of a wrap or an installation."""
 
     path: Path
     """The path that the agent uses."""
@@ -37,14 +41,20 @@ class FileRecord:
     """Digest of the content that the wrap wrote."""
     lock_directory: bool
     entries: tuple[EntryRecord, ...]
+    git: tuple[GitHold, ...] = ()
+    """What keeps the file out of commits."""
+    superseded: str = ""
+    """Digest of content with earlier entries of ours, which ``written`` replaces and the backup
+    undoes as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Everything that one wrap changed."""
+    """Everything that one wrap, or the installation in one file, changed."""
 
     key: str
     agent_type: str
+    """For an installation, all agents that it is for, separated by commas."""
     pid: int
     started_at: str
     """When the wrap began, for people who read the journal."""
@@ -53,8 +63,8 @@ class Journal:
     """The path of the journal itself."""
 
 
-def journal_path(state: Path, key: str) -> Path:
-    """Return the path of a run's journal.
+def journal_path(state: Path, key: str, kind: str = WRAPS) -> Path:
+    """Return the path of the journal of a run or an installed file.
 
     Raises:
         UsageError: the key cannot be a file name.
@@ -63,7 +73,7 @@ def journal_path(state: Path, key: str) -> Path:
         raise UsageError(
             f"{key!r} is not a valid run name: use letters, digits, dots, dashes and underscores"
         )
-    return state / "wraps" / f"{key}.json"
+    return state / kind / f"{key}.json"
 
 
 def save_journal(journal: Journal) -> None:
@@ -78,11 +88,13 @@ def remove_journal(journal: Journal) -> None:
     journal.file.unlink(missing_ok=True)
 
 
-def find_journals(state: Path) -> tuple[tuple[Journal, ...], tuple[Problem, ...]]:
+def find_journals(
+    state: Path, kind: str = WRAPS
+) -> tuple[tuple[Journal, ...], tuple[Problem, ...]]:
     """Return the journals of a state directory, and a problem for each that cannot be read."""
     journals: list[Journal] = []
     problems: list[Problem] = []
-    for file in sorted((state / "wraps").glob("*.json")):
+    for file in sorted((state / kind).glob("*.json")):
         try:
             with contextlib.suppress(FileNotFoundError):  # its wrap has just ended
                 journals.append(load_journal(file))
@@ -121,7 +133,7 @@ def load_journal(file: Path) -> Journal:
 
 
 def _file_record(body: Any) -> FileRecord:
-    form: Format = "toml" if body["format"] == "toml" else "json"
+    form: Format = body["format"] if body["format"] in _FORMATS else "json"
     return FileRecord(
         path=Path(body["path"]),
         real=Path(body["real"]),
@@ -131,7 +143,14 @@ def _file_record(body: Any) -> FileRecord:
         written=str(body["written"]),
         lock_directory=bool(body["lock_directory"]),
         entries=tuple(_entry_record(one) for one in body["entries"]),
+        git=tuple(_git_hold(one) for one in body.get("git", ())),
+        superseded=str(body.get("superseded", "")),
     )
+
+
+def _git_hold(body: Any) -> GitHold:
+    lines = tuple(map(str, body["lines"]))
+    return GitHold(Path(body["exclude"]), lines, Path(body["top"]), str(body["tracked"]))
 
 
 def _entry_record(body: Any) -> EntryRecord:

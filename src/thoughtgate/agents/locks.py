@@ -31,6 +31,21 @@ _STALE_S: Final = 15.0
 """Age at which a lock directory is stale: a running owner updates it every few seconds."""
 
 
+class Locked(Conflict):
+    """Another process holds the lock on a config file."""
+
+    def __init__(self, config: Path, holder: int, agent: str = "") -> None:
+        """``holder`` is its process id, or 0; ``agent`` the agent that it runs, if known."""
+        by = ", ".join(word for word in (f"process {holder}" if holder else "", agent) if word)
+        super().__init__(
+            f"{config} is locked by another thoughtgate wrap{f' ({by})' if by else ''}; end that "
+            "one first, or start this agent without wrap: until that wrap ends, the servers in "
+            "the file run behind its gate"
+        )
+        self.config = config
+        self.holder = holder
+
+
 class FileLock:
     """An exclusive lock on one config file; the system releases it when the process ends."""
 
@@ -38,7 +53,7 @@ class FileLock:
         """Take the lock, without waiting.
 
         Raises:
-            Conflict: another process holds it.
+            Locked: another process holds it.
             OSError: the lock file cannot be created.
         """
         self.config = config
@@ -60,11 +75,7 @@ class FileLock:
             except BlockingIOError as error:
                 holder = os.pread(descriptor, _MAX_HOLDER, 0).decode(errors="replace").strip()
                 os.close(descriptor)
-                by = f" (process {holder})" if holder.isdigit() else ""
-                message = (
-                    f"{self.config} is locked by another thoughtgate wrap{by}; end that one first"
-                )
-                raise Conflict(message) from error
+                raise Locked(self.config, int(holder) if holder.isdigit() else 0) from error
             except OSError:
                 os.close(descriptor)
                 raise

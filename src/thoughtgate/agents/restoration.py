@@ -8,10 +8,12 @@ restores it by hand, and stays in the journal. The caller holds the locks.
 import contextlib
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from thoughtgate.agents import git_worktree
 from thoughtgate.agents.atomic import digest, read_or_none, remove_temporaries, replace_file
 from thoughtgate.agents.journal import FileRecord, Journal, remove_journal, save_journal
 from thoughtgate.agents.locks import agent_lock
@@ -43,6 +45,7 @@ def restore_files(journal: Journal) -> RestoreOutcome:
             problems.append(_problem(record, error))
             continue
         restored.append(record.path)
+        warnings += [one for held in record.git for one in _show_to_git(held, record.path)]
         if warning:
             warnings.append(warning)
         else:
@@ -59,6 +62,28 @@ def restore_files(journal: Journal) -> RestoreOutcome:
         else:
             remove_journal(journal)
     return RestoreOutcome(tuple(restored), tuple(warnings), tuple(problems))
+
+
+def _show_to_git(held: git_worktree.GitHold, path: Path) -> list[Problem]:
+    """Let git see a restored file again; return a warning with the command if it does not."""
+    with contextlib.suppress(OSError):
+        git_worktree.release(held)
+    if git_worktree.unflag(held):
+        return []
+    command = f"git update-index --no-skip-worktree {shlex.quote(str(path))}"
+    return [Problem("", f"git does not look at it yet; run: {command}", str(path))]
+
+
+def original_contents(journals: Iterable[Journal]) -> dict[Path, bytes]:
+    """Return what wrapped files would contain if they were restored now, by their real paths."""
+    found: dict[Path, bytes] = {}
+    for record in (record for journal in journals for record in journal.files):
+        # A file that cannot be read or restored is reported by whoever restores it.
+        with contextlib.suppress(OSError, ConfigError):
+            current = read_or_none(record.real)
+            if current is not None:
+                found[record.real] = original_of(current, record)
+    return found
 
 
 def _restore(record: FileRecord) -> Problem | None:
@@ -82,18 +107,22 @@ def _restore_place(place: Path, record: FileRecord) -> None:
         current = read_or_none(place)
         if current is None:
             return
-        wanted = _wanted(current, record)
+        wanted = original_of(current, record)
         if wanted == current or replace_file(place, wanted, expected=current):
             return
     raise OSError(f"{place} keeps changing")
 
 
-def _wanted(current: bytes, record: FileRecord) -> bytes:
-    """Return the content that a file should have, given its current content."""
+def original_of(current: bytes, record: FileRecord) -> bytes:
+    """Return a file's content without our entries, given its current content.
+
+    Raises:
+        ConfigError: it cannot be parsed or safely edited.
+    """
     now = digest(current)
     if now == record.original:
         return current
-    if now == record.written:
+    if now in (record.written, record.superseded):
         backup = None
         with contextlib.suppress(OSError):  # the agent can put anything in its place
             backup = read_or_none(record.backup)

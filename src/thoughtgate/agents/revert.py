@@ -47,14 +47,17 @@ def revert(content: bytes, form: Format, records: Sequence[EntryRecord]) -> byte
 
 def _ours(values: Any, records: Sequence[EntryRecord]) -> Iterator[tuple[KeyPath, EntryRecord]]:
     """Return every entry that a rewrite changed, wherever it is now."""
-    by_path = {record.path: record for record in records}
+    by_path: dict[KeyPath, list[EntryRecord]] = {}
+    for record in records:
+        by_path.setdefault(record.path, []).append(record)
     for path, entry in _tables(values, ()):
         argv = argv_of(entry)
-        known = by_path.get(path)
-        if known and _begins(argv[1:], known.head[1:]):
-            yield path, known
-            continue
-        found = next((record for record in records if _begins(argv, record.head)), None)
+        here = by_path.get(path, [])
+        # An installation that was interrupted has two records of an entry: before and after it.
+        found = next((one for one in here if _begins(argv, one.head)), None)
+        found = found or next((one for one in here if _begins(argv[1:], one.head[1:])), None)
+        found = found or next((one for one in records if _begins(argv, one.head)), None)
+        known = here[0] if here else None
         if found is None and known is not None:
             # The entry was given a different command. Its variables are still those of before.
             found = replace(known, changes=tuple(filter(_is_variable, known.changes)))
@@ -74,10 +77,12 @@ def _tables(values: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Mapping[str, 
     """Return every table below the root that contains a command line, with its path."""
     if not isinstance(values, Mapping):
         return
-    if path and argv_of(values):
+    is_entry = bool(path and argv_of(values))
+    if is_entry:
         yield path, values
     for key, value in values.items():
-        yield from _tables(value, (*path, key))
+        if not (is_entry and key == "transport"):  # it contains the same command line
+            yield from _tables(value, (*path, key))
 
 
 def _edits_back(

@@ -188,8 +188,8 @@ def _put(entry: ServerEntry, document: ConfigDocument, keys: KeyPath, value: Any
     parent = lookup(entry.raw, keys[:-1])
     if isinstance(parent, Mapping) and keys[-1] in parent:
         return EntryChange("replace", keys, value, old=document.raw((*entry.path, *keys)))
-    beside = "path" if len(keys) > 1 else "command"
-    return EntryChange("insert", keys, value, after=beside)
+    beside = {"command": "path", "args": "cmd" if "cmd" in entry.raw else "command"}
+    return EntryChange("insert", keys, value, after=beside.get(keys[0], "command"))
 
 
 def _remote_changes(

@@ -15,16 +15,22 @@ from thoughtgate.agents.entries import UngovernedServer
 _MAX_MANIFEST: Final = 4 * 1024 * 1024
 """Maximum bytes read of a manifest; real ones have a few kilobytes."""
 
+_AS_TEXT: Final = "servers given as JSON text; put them into a file"
+
 
 def find_ungoverned_servers(search: Search) -> tuple[UngovernedServer, ...]:
     """Return the sources of servers that the agent would start without the gate."""
-    if search.config_path is not None:
+    if search.config_path is not None or search.injects:  # the injection names them itself
         return ()
     finders = {
         "claude-code": _claude_code,
         "codex": _codex,
         "gemini": _gemini,
         "opencode": _opencode,
+        "copilot": _copilot,
+        "qwen": _qwen,
+        "goose": _goose,
+        "amp": _amp,
     }
     finder = finders.get(search.agent_type)
     return tuple(finder(search)) if finder else ()
@@ -33,9 +39,7 @@ def find_ungoverned_servers(search: Search) -> tuple[UngovernedServer, ...]:
 def _claude_code(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if value.lstrip().startswith("{"):
-            yield UngovernedServer(
-                "--mcp-config", "servers given as JSON text; put them into a file"
-            )
+            yield UngovernedServer("--mcp-config", _AS_TEXT)
     home = search.variable_path("CLAUDE_CONFIG_DIR") or search.home / ".claude"
     installed = _read(home / "plugins" / "installed_plugins.json")
     for directory in sorted(set(_install_paths(installed))):
@@ -54,8 +58,18 @@ def _codex(search: Search) -> Iterator[UngovernedServer]:
 
 
 def _gemini(search: Search) -> Iterator[UngovernedServer]:
-    extensions = search.home / ".gemini" / "extensions"
-    for manifest in sorted(extensions.glob("*/gemini-extension.json")):
+    yield from _extensions(search.home / ".gemini", "gemini-extension.json")
+
+
+def _qwen(search: Search) -> Iterator[UngovernedServer]:
+    for value in flag_values(search.argv, "--mcp-config"):
+        if value.lstrip().startswith("{"):
+            yield UngovernedServer("--mcp-config", _AS_TEXT)
+    yield from _extensions(search.home / ".qwen", "qwen-extension.json")
+
+
+def _extensions(home: Path, name: str) -> Iterator[UngovernedServer]:
+    for manifest in sorted((home / "extensions").glob(f"*/{name}")):
         values = _read(manifest)
         if isinstance(values, dict) and values.get("mcpServers"):
             yield UngovernedServer(str(manifest), "servers of an extension")
@@ -64,6 +78,27 @@ def _gemini(search: Search) -> Iterator[UngovernedServer]:
 def _opencode(search: Search) -> Iterator[UngovernedServer]:
     if '"mcp"' in search.env.get("OPENCODE_CONFIG_CONTENT", ""):
         yield UngovernedServer("OPENCODE_CONFIG_CONTENT", "servers in an environment variable")
+
+
+def _copilot(search: Search) -> Iterator[UngovernedServer]:
+    for value in flag_values(search.argv, "--additional-mcp-config"):
+        if not value.startswith("@"):
+            yield UngovernedServer("--additional-mcp-config", _AS_TEXT)
+    if "--disable-builtin-mcps" not in search.argv:
+        yield UngovernedServer(
+            "github-mcp-server", "built into Copilot; --disable-builtin-mcps switches it off"
+        )
+
+
+def _goose(search: Search) -> Iterator[UngovernedServer]:
+    for flag in ("--with-extension", "--with-streamable-http-extension", "--with-builtin"):
+        if any(flag_values(search.argv, flag)):
+            yield UngovernedServer(flag, "extensions given on the command line")
+
+
+def _amp(search: Search) -> Iterator[UngovernedServer]:
+    if any(flag_values(search.argv, "--mcp-config")):
+        yield UngovernedServer("--mcp-config", "servers given on the command line")
 
 
 def _read(path: Path) -> Any:

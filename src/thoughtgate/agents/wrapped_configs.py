@@ -17,9 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from thoughtgate.agents import git_worktree
 from thoughtgate.agents.atomic import digest, read_or_none, replace_file, write_private
-from thoughtgate.agents.discovery import Plan
-from thoughtgate.agents.entries import Format
+from thoughtgate.agents.catalog import AGENTS
+from thoughtgate.agents.discovery import Plan, discover
+from thoughtgate.agents.entries import format_of
 from thoughtgate.agents.entry_changes import EntryRecord
 from thoughtgate.agents.entry_environment import ENTRY_OPTION
 from thoughtgate.agents.journal import (
@@ -29,8 +31,8 @@ from thoughtgate.agents.journal import (
     journal_path,
     save_journal,
 )
-from thoughtgate.agents.locks import FileLock, agent_lock
-from thoughtgate.agents.restoration import RestoreOutcome, restore_files
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock
+from thoughtgate.agents.restoration import RestoreOutcome, original_contents, restore_files
 from thoughtgate.agents.revert import find_wrapped_entries, revert
 from thoughtgate.agents.rewrite import FileRewrite, Rewrite
 from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
@@ -65,11 +67,14 @@ class WrappedConfigs:
         """
         self.plan = plan
         self.warnings: list[Problem] = []
+        self.left: tuple[Problem, ...] = ()
+        """What the user should know about the restored files."""
         self._state = state
         self._journal = Journal(
             key, plan.agent.type, os.getpid(), started_at, (), journal_path(state, key)
         )
         self._locks: dict[Path, FileLock] = {}
+        self._holds: dict[Path, tuple[git_worktree.GitHold, ...]] = {}
         self._restore_on_exit = restore_on_exit
 
     def __enter__(self) -> Self:
@@ -86,6 +91,7 @@ class WrappedConfigs:
             outcome = self.restore() if self._restore_on_exit else RestoreOutcome()
         finally:
             self.release()
+        self.left = outcome.warnings
         if outcome.problems and error is None:
             raise ConfigError(outcome.problems)
         if error is not None:
@@ -127,6 +133,47 @@ class WrappedConfigs:
             "the config files keep changing; close the agent's other windows and try again"
         )
 
+    def take_in(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Rewrite] | None:
+        """Also rewrite servers that were added since ``write``, also in files that are new.
+
+        The files are rewritten as if their servers had been there from the beginning, so that
+        restoring gives exactly what they contain now, without our changes. Returns None if a file
+        changes again meanwhile: then the caller tries again later.
+
+        Raises:
+            ConfigError: a file cannot be read, edited safely, written or locked.
+            Conflict: another wrap holds a file.
+        """
+        before = {record.real: read_or_none(record.real) for record in self._journal.files}
+        plan = discover(self.plan.search, contents=original_contents([self._journal]))
+        plan.require()
+        self.plan = plan
+        self._lock()
+        rewrite = make(plan)
+        texts = {
+            one.file.real: before.get(one.file.real, one.file.content) for one in rewrite.files
+        }
+        if any(text is None or read_or_none(real) != text for real, text in texts.items()):
+            return None
+        known = {record.real: record for record in self._journal.files}
+        holds = self._holds
+        known |= {
+            one.file.real: _record(one, holds.get(one.file.real, ())) for one in rewrite.files
+        }
+        try:
+            self._journal = replace(self._journal, files=tuple(known.values()))
+            save_journal(self._journal)
+            for one in rewrite.files:
+                if one.file.real not in before:
+                    self._hide_from_git(one)
+                write_private(_backup_of(one.file.path), one.file.content)
+            written = [_write(one, texts[one.file.real]) for one in rewrite.files]
+        except OSError as error:
+            name = str(error.filename or plan.files[0].path)
+            problem = Problem("", f"cannot be written: {error.strerror or error}", name)
+            raise ConfigError([problem]) from error
+        return (plan, rewrite) if all(written) else None
+
     def restore(self) -> RestoreOutcome:
         """Restore the files; a second call does nothing."""
         if not self._journal.files:
@@ -139,6 +186,11 @@ class WrappedConfigs:
         """Release the locks."""
         _release(self._locks.values())
         self._locks.clear()
+        if not self._journal.files:  # otherwise a later process restores the files
+            for held in (one for holds in self._holds.values() for one in holds):
+                with contextlib.suppress(OSError):
+                    git_worktree.release(held)
+        self._holds.clear()
 
     def _reread(self) -> None:
         """Read the files again, and lock and check what is found now."""
@@ -153,10 +205,29 @@ class WrappedConfigs:
         files = {entry.layer.real for entry in entries if entry.layer.writable}
         for real in sorted(files - self._locks.keys()):
             try:
+                # Before the lock exists, so that git never shows it.
+                self._keep_out_of_commits(real)
                 self._locks[real] = FileLock(real)
+            except Locked as error:
+                raise Locked(real, error.holder, self._agent_of(real)) from error
             except OSError as error:
                 message = f"cannot be locked: {error.strerror}: {error.filename}"
                 raise ConfigError([Problem("", message, str(real))]) from error
+
+    def _keep_out_of_commits(self, real: Path) -> None:
+        """Exclude what lies beside a config, and beside links to it."""
+        links = {one.layer.path for one in self.plan.entries if one.layer.real == real} - {real}
+        beside = [_backup_of(real), real.with_name(real.name + LOCK_SUFFIX)]
+        found = [git_worktree.hold(real.parent, beside, real)]
+        found += [git_worktree.hold(link.parent, [_backup_of(link)]) for link in sorted(links)]
+        self._holds[real] = tuple(held for held in found if held is not None)
+
+    def _agent_of(self, real: Path) -> str:
+        """Return the agent whose wrap has rewritten a file; empty if no journal names it."""
+        journals, _ = find_journals(self._state)
+        found = (one for one in journals if any(file.real == real for file in one.files))
+        journal = next(found, None)
+        return AGENTS[journal.agent_type].name if journal and journal.agent_type in AGENTS else ""
 
     def _restore_orphans(self) -> None:
         """Restore what killed wraps left in our files or recorded under our key."""
@@ -171,6 +242,8 @@ class WrappedConfigs:
                 message = f"restored: the wrap that changed it (process {journal.pid}) was killed"
                 self.warnings += [Problem("", message, str(path)) for path in outcome.restored]
                 self.warnings += outcome.warnings
+                for real in self._locks:  # restoring has also removed what kept them out
+                    self._keep_out_of_commits(real)
 
     def _refuse_managed(self) -> None:
         managed = self.plan.with_status("managed")
@@ -186,10 +259,12 @@ class WrappedConfigs:
         if not files:
             return True
         try:
-            self._journal = replace(self._journal, files=tuple(_record(one) for one in files))
+            records = tuple(_record(one, self._holds.get(one.file.real, ())) for one in files)
+            self._journal = replace(self._journal, files=records)
             # The journal comes first, so that restoring knows of every backup that may exist.
             save_journal(self._journal)
             for one in files:
+                self._hide_from_git(one)
                 self._back_up(one)
             fresh = all(_write(one) for one in files)
         except BaseException as error:  # an interrupt as well: never half of the files
@@ -204,6 +279,16 @@ class WrappedConfigs:
             if problems:
                 raise ConfigError(problems)
         return fresh
+
+    def _hide_from_git(self, one: FileRewrite) -> None:
+        holds = self._holds.get(one.file.real, ())
+        if not holds:
+            return
+        message = "git ignores this change until it is restored"
+        flagged = [git_worktree.flag(held) for held in holds]
+        if not all(flagged):
+            message = "is rewritten, and git could not be told to ignore that: do not commit it"
+        self.warnings.append(Problem("", message, str(one.file.path)))
 
     def _back_up(self, one: FileRewrite) -> None:
         """Save the original text. It is unwrapped: ``_refuse_managed`` has checked that."""
@@ -260,7 +345,7 @@ def remove_entries(config: Path) -> RestoreOutcome:
         UsageError: there is no such file.
     """
     real = Path(os.path.realpath(config))
-    form: Format = "toml" if config.suffix == ".toml" else "json"
+    form = format_of(config)
     try:
         lock = FileLock(real)
     except OSError as error:
@@ -299,7 +384,7 @@ def _backup_of(config: Path) -> Path:
     return config.with_name(config.name + BACKUP_SUFFIX)
 
 
-def _record(one: FileRewrite) -> FileRecord:
+def _record(one: FileRewrite, holds: tuple[git_worktree.GitHold, ...]) -> FileRecord:
     return FileRecord(
         path=one.file.path,
         real=one.file.real,
@@ -309,11 +394,16 @@ def _record(one: FileRewrite) -> FileRecord:
         written=digest(one.content),
         lock_directory=one.file.lock_directory,
         entries=one.records,
+        git=holds,
     )
 
 
-def _write(one: FileRewrite) -> bool:
+def _write(one: FileRewrite, expected: bytes | None = None) -> bool:
+    """Write a file that still has the expected content, by default that which was read."""
     with agent_lock(one.file.real, wanted=one.file.lock_directory) as held:
         if not held:
             raise Conflict(f"{one.file.path} is being written by the agent; try again")
-        return replace_file(one.file.real, one.content, expected=one.file.content)
+        expected = one.file.content if expected is None else expected
+        if one.content == expected:
+            return True
+        return replace_file(one.file.real, one.content, expected=expected)

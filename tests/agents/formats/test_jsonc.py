@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.agents import jsonc
+from thoughtgate.agents.formats import jsonc
 from thoughtgate.errors import ConfigError
 
 JSON = st.recursive(

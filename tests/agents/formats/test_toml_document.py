@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.agents.toml_document import TomlDocument
+from thoughtgate.agents.formats.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError
 
 TEXT = """model = "m" # keep

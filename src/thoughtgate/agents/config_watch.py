@@ -1,0 +1,101 @@
+"""Noticing servers that are added to an agent's config files while the agent runs.
+
+Compares the entries that do not run behind the gate with those that were there before. A file
+that cannot be read at the moment, because its writer has not finished, keeps its old entries.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thoughtgate.agents.atomic import read_regular
+from thoughtgate.agents.config_paths import Search, config_layers
+from thoughtgate.agents.discovery import MAX_FILE
+from thoughtgate.agents.documents import read_back
+from thoughtgate.agents.entries import KeyPath, Layer
+from thoughtgate.agents.entry_shapes import argv_of, is_left_by_wrap, lookup
+from thoughtgate.agents.ungoverned_servers import find_ungoverned_servers
+from thoughtgate.errors import ConfigError
+
+
+class Sighting(NamedTuple):
+    """A server that the agent may start without the gate, as it is written."""
+
+    name: str
+    file: str
+    """The file, or another place such as a plugin's."""
+    key: KeyPath
+    written: str
+    reason: str = ""
+    """Why it can never be put behind the gate; empty for an entry of a config file."""
+
+
+class ConfigWatch:
+    """The config files of one agent; asked from time to time."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._signatures: dict[Path, tuple[int, ...] | None] = {}
+        self._found: dict[Path, frozenset[Sighting]] = {}
+        self._known: frozenset[Sighting] = frozenset()
+        self.accept()
+
+    def accept(self) -> None:
+        """Take everything that is there now as known."""
+        self._known = self._look()
+
+    def added(self) -> frozenset[Sighting]:
+        """Return what was added or changed since ``accept``."""
+        now = self._look()
+        # What was removed is new if it comes back.
+        self._known &= now
+        return now - self._known
+
+    def _look(self) -> frozenset[Sighting]:
+        files: dict[Path, list[Layer]] = {}
+        for layer in config_layers(self._search):
+            files.setdefault(layer.real, []).append(layer)
+        for real, layers in files.items():
+            signature = _signature(real)
+            if real in self._signatures and self._signatures[real] == signature:
+                continue
+            found = _entries(real, layers) if signature is not None else frozenset()
+            if found is not None:
+                self._signatures[real], self._found[real] = signature, found
+        outside = frozenset(
+            Sighting(one.place, one.place, (), "", one.reason)
+            for one in find_ungoverned_servers(self._search)
+        )
+        return outside.union(*(self._found.get(real, frozenset()) for real in files))
+
+
+def _signature(path: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's content; None if there is no such file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _entries(real: Path, layers: list[Layer]) -> frozenset[Sighting] | None:
+    """Return the entries of a file that do not run behind the gate; None if it cannot be read."""
+    try:
+        text = read_regular(real, MAX_FILE).decode()
+        values = read_back(text, layers[0].format)
+    except (OSError, ValueError, ConfigError, RecursionError):
+        return None
+    return frozenset(
+        Sighting(
+            str(name), str(layer.path), layer.key, json.dumps(raw, sort_keys=True, default=str)
+        )
+        for layer in layers
+        for name, raw in _table(values, layer.key).items()
+        if isinstance(raw, Mapping) and not is_left_by_wrap(argv_of(raw))
+    )
+
+
+def _table(values: Any, key: KeyPath) -> Mapping[str, Any]:
+    table = lookup(values, key)
+    return table if isinstance(table, Mapping) else {}

@@ -1,0 +1,1 @@
+"""The file formats of agents' configs, each edited in place."""

@@ -1,0 +1,149 @@
+"""Keeping a rewritten config file out of commits while an agent runs.
+
+The lock, the backup and a config that git does not track are listed in the repository's own exclude
+file, which is never committed. A config that git tracks gets the index flag ``skip-worktree``: git then
+takes it as unchanged, in ``git status`` and in ``git add -A``. Both are undone when the file is restored.
+
+Runs ``git`` without hooks and without the programs that a repository's config may name.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from thoughtgate.agents.atomic import TEMPORARY, read_or_none, replace_file, write_private
+from thoughtgate.agents.config_paths import git_root
+
+_TIMEOUT_S: Final = 10.0
+_ATTEMPTS: Final = 20
+_PAUSE_S: Final = 0.05
+"""Editors and agents run ``git status`` all the time and hold the index for some milliseconds."""
+
+_SAFE: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_SPECIAL: Final = "\\*?[!#"
+
+
+@dataclass(frozen=True, slots=True)
+class GitHold:
+    """What keeps the files around one config out of commits."""
+
+    exclude: Path
+    """The repository's own exclude file."""
+    lines: tuple[str, ...]
+    """The lines that were added to it."""
+    top: Path
+    tracked: str = ""
+    """The config, relative to ``top``, if its index entry was flagged."""
+
+
+def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> GitHold | None:
+    """Exclude files in a folder, and a config among them if git does not track it.
+
+    None if the folder is in no work tree, or git cannot be asked.
+    """
+    top = git_root(folder)
+    if top is None or shutil.which("git") is None:
+        return None
+    place = _git(top, "rev-parse", "--git-path", "info/exclude")
+    name = os.path.relpath(config, top) if config is not None else ""
+    listed = _git(top, "ls-files", "-v", "-z", "--", name) if name else ""
+    if place is None or listed is None:
+        return None
+    exclude = top / place.strip()
+    lines = [_pattern(path.relative_to(top)) for path in others]
+    lines.append(f"{_pattern(folder.relative_to(top)).rstrip('/.')}/{TEMPORARY}*.tmp")
+    if config is not None and not listed:
+        lines.append(_pattern(config.relative_to(top)))
+    # Flags that the user has set are left alone; a sparse checkout would drop ours.
+    is_sparse = (_git(top, "config", "--bool", "core.sparseCheckout") or "").strip() == "true"
+    flagged = listed.startswith("H ") and not is_sparse
+    return GitHold(exclude, _add(exclude, lines), top, name if flagged else "")
+
+
+def flag(held: GitHold) -> bool:
+    """Let git take the config as unchanged; False if that failed."""
+    _add(held.exclude, held.lines)
+    return not held.tracked or _update(held, "--skip-worktree")
+
+
+def unflag(held: GitHold) -> bool:
+    """Let git look at the config again; False if that failed."""
+    return not held.tracked or _update(held, "--no-skip-worktree")
+
+
+def release(held: GitHold) -> None:
+    """Remove the lines that were added to the exclude file."""
+    for _ in range(_ATTEMPTS):
+        current = read_or_none(held.exclude)
+        if current is None or not held.lines:
+            return
+        kept = current.splitlines(keepends=True)
+        for line in held.lines:
+            with contextlib.suppress(ValueError):
+                kept.remove(line.encode() + b"\n")
+        if replace_file(held.exclude, b"".join(kept), expected=current):
+            return
+
+
+def _add(exclude: Path, lines: Sequence[str]) -> tuple[str, ...]:
+    """Add lines that the exclude file does not have; return those that were added."""
+    try:
+        return _append(exclude, lines)
+    except OSError:  # a repository that the user may only read
+        return ()
+
+
+def _append(exclude: Path, lines: Sequence[str]) -> tuple[str, ...]:
+    for _ in range(_ATTEMPTS):
+        current = read_or_none(exclude)
+        known = (current or b"").splitlines()
+        added = tuple(line for line in lines if line.encode() not in known)
+        if not added:
+            return ()
+        joint = b"" if not current or current.endswith(b"\n") else b"\n"
+        content = (current or b"") + joint + "".join(f"{line}\n" for line in added).encode()
+        if current is None:
+            exclude.parent.mkdir(exist_ok=True)
+            write_private(exclude, content)
+            return added
+        if replace_file(exclude, content, expected=current):
+            return added
+    return ()
+
+
+def _pattern(path: Path) -> str:
+    """Return the pattern that matches one path from the top of the work tree."""
+    return "/" + "".join(f"\\{one}" if one in _SPECIAL else one for one in path.as_posix())
+
+
+def _update(held: GitHold, option: str) -> bool:
+    for _ in range(_ATTEMPTS):
+        if _git(held.top, "update-index", option, "--", held.tracked) is not None:
+            return True
+        time.sleep(_PAUSE_S)
+    return False
+
+
+def _git(top: Path, *args: str) -> str | None:
+    """Return what a command of git prints; None if it fails."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", *_SAFE, "-C", str(top), *args],
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=_TIMEOUT_S,
+            check=False,
+            env={**environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    is_answer = done.returncode == 0 or (args[0] == "config" and done.returncode == 1)
+    return done.stdout if is_answer else None

@@ -1,0 +1,1 @@
+"""Giving governed servers to an agent at its start, without touching its files."""

@@ -1,0 +1,83 @@
+"""Claude Code: one private config file, and the flag that makes it the only one.
+
+``--strict-mcp-config`` drops every server of every file and plugin, so whatever may run is in the
+private file. Claude Code expands ``${V}`` in it as in its own files.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from thoughtgate.agents.atomic import read_regular
+from thoughtgate.agents.config_paths import Search
+from thoughtgate.agents.entries import UngovernedServer
+from thoughtgate.agents.injection.claude_approvals import ClaudeApprovals, claude_settings_directory
+from thoughtgate.agents.injection.command_line import with_arguments, without_flag
+from thoughtgate.agents.injection.injection import Governed, Injection, PrivateFile
+
+CONFIG: Final = "--mcp-config"
+STRICT: Final = "--strict-mcp-config"
+FILE: Final = "mcp.json"
+_MAX_AGENT: Final = 1024 * 1024
+"""Maximum bytes of a file that defines a subagent."""
+
+SUBCOMMANDS: Final = frozenset(
+    {
+        *("agents", "attach", "auth", "auto-mode", "config", "doctor", "gateway", "import"),
+        *("install", "kill", "logs", "mcp", "migrate-installer", "plugin", "plugins", "purge"),
+        *("respawn", "rm", "setup-token", "stop", "ultrareview", "update", "upgrade"),
+    }
+)
+"""They use the servers in the files, or none, whatever the flags say."""
+
+
+def managed_file(search: Search) -> str:
+    """Return the administrator's file that is Claude Code's only source of servers; or empty."""
+    path = search.system_wide("claude-code", "ClaudeCode") / "managed-mcp.json"
+    return str(path) if path.exists() else ""
+
+
+def inject(given: Governed) -> Injection:
+    """Return how Claude Code is started with the governed servers and no others."""
+    approvals = ClaudeApprovals(given.plan.search)
+    servers: dict[str, Mapping[str, Any]] = {}
+    governed, outside, left_out = [], [], []
+    for name, stack in given.stacks().items():
+        refusals = {id(entry): approvals.refusal(entry) for entry in stack}
+        allowed = [entry for entry in stack if not refusals[id(entry)]]
+        if not allowed:
+            left_out.append(UngovernedServer(name, refusals[id(stack[-1])]))
+            continue
+        # An entry that is not approved does not hide one of the same name in another file.
+        chosen = allowed[-1]
+        value = given.value_of(chosen)
+        if value is not None:
+            governed.append(name)
+        else:
+            outside.append(given.ungoverned(chosen))
+        servers[name] = value if value is not None else chosen.raw
+    file = PrivateFile(given.folder / FILE, json.dumps({"mcpServers": servers}, indent=1).encode())
+    own = without_flag(without_flag(given.command, CONFIG), STRICT, values=False)
+    # With "=" and before another option: the flag takes several values.
+    added = (f"{CONFIG}={file.path}", STRICT)
+    return Injection(
+        with_arguments(own, added),
+        tuple(governed),
+        files=(file,),
+        left_out=tuple(left_out),
+        outside=tuple(outside),
+        warnings=tuple(_warnings(given)),
+    )
+
+
+def _warnings(given: Governed) -> Iterator[str]:
+    """Return what the user may not expect."""
+    if not {"--bg", "--background"}.isdisjoint(given.command):
+        yield "a session in the background loses its servers when the command above ends"
+    search = given.plan.search
+    for folder in (claude_settings_directory(search), search.cwd / ".claude"):
+        for file in sorted((folder / "agents").glob("*.md")):
+            with suppress(OSError):
+                if b"\nmcpServers:" in read_regular(file, _MAX_AGENT).partition(b"\n---")[0]:
+                    yield f"{file}: the servers that it defines are not started in this run"

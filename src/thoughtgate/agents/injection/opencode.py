@@ -1,0 +1,82 @@
+"""opencode: a variable with config text, which it merges over its files key by key.
+
+The variable is inherited by every server, so it contains only the shims' command lines.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from thoughtgate.agents.documents import parse_document
+from thoughtgate.agents.entries import ServerEntry, UngovernedServer
+from thoughtgate.agents.entry_shapes import argv_of, merge_keys
+from thoughtgate.agents.injection.command_line import first_word_of
+from thoughtgate.agents.injection.injection import Governed, Injection
+from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_value
+
+VARIABLE: Final = "OPENCODE_CONFIG_CONTENT"
+
+_ATTACH: Final = frozenset({"attach", "--attach"})
+_FILE: Final = re.compile(r"\{file:([^}]+)\}")
+
+
+def inject(given: Governed) -> Injection:
+    """Return how opencode is started with every known server behind the gate."""
+    servers: dict[str, Mapping[str, Any]] = {}
+    governed, outside = [], []
+    for name, stack in given.stacks().items():
+        if is_off(stack):
+            continue
+        value = merged_value(given, stack)
+        if value is None:
+            outside.append(given.ungoverned(stack[-1]))
+            continue
+        governed.append(name)
+        words = [_with_absolute_files(word, stack) for word in argv_of(value)]
+        servers[name] = {"type": "local", "command": words, **emptied(stack)}
+    if first_word_of(given.command, _ATTACH):
+        reason = "a process that was started without the gate has its own servers"
+        outside.append(UngovernedServer("the opencode server that this attaches to", reason))
+    text = given.plan.search.env.get(VARIABLE, "")
+    own = parse_document(text.encode(), "json", file=VARIABLE).values if text else {}
+    content = merge_keys(own, {"mcp": servers})
+    return Injection(
+        given.command,
+        tuple(governed),
+        variables={VARIABLE: json.dumps(content, ensure_ascii=False)},
+        outside=tuple(outside),
+        warnings=tuple(_plugins(given)),
+    )
+
+
+def _with_absolute_files(word: Any, stack: list[ServerEntry]) -> Any:
+    """Make ``{file:…}`` independent of the config file, to which opencode takes it as relative."""
+    if not isinstance(word, str):
+        return word
+    folder = next((one.layer.path.parent for one in reversed(stack) if argv_of(one.raw)), Path())
+
+    def absolute(found: re.Match[str]) -> str:
+        named = found[1]
+        return found[0] if named.startswith(("/", "~")) else f"{{file:{folder / named}}}"
+
+    return _FILE.sub(absolute, word)
+
+
+def _plugins(given: Governed) -> list[str]:
+    """Return a warning if plugins run, which may change servers after everything else."""
+    search = given.plan.search
+    if "--pure" in given.command:
+        return []
+    folders = [search.xdg_config / "opencode", search.cwd / ".opencode"]
+    found = [
+        one
+        for folder in folders
+        for kind in ("plugin", "plugins")
+        for one in (folder / kind).glob("*.[jt]s")
+    ]
+    return [
+        f"{one}: a plugin can add servers that are not governed; --pure leaves plugins out"
+        for one in found[:1]
+    ]

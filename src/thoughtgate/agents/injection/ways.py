@@ -1,0 +1,113 @@
+"""Which way each agent's servers are put behind the gate, and the module that knows how."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from thoughtgate.agents.catalog import Way, usual_way
+from thoughtgate.agents.config_paths import Search
+from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.injection import claude_code, codex, opencode, qwen
+from thoughtgate.agents.injection.claude_plugins import plugin_layers
+from thoughtgate.agents.injection.command_line import first_word_of
+from thoughtgate.agents.injection.injection import Governed, Injection
+from thoughtgate.errors import ConfigError, Problem, UsageError
+
+_INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
+    "claude-code": claude_code.inject,
+    "codex": codex.inject,
+    "opencode": opencode.inject,
+    "qwen": qwen.inject,
+}
+
+_SUBCOMMANDS: Final = {
+    "claude-code": claude_code.SUBCOMMANDS,
+    "codex": codex.SUBCOMMANDS,
+    "qwen": qwen.SUBCOMMANDS,
+}
+"""Words on an agent's command line that use the servers in its files."""
+
+
+MAX_TEXT: Final = 120_000
+"""Linux passes at most 128 KiB in one argument or variable."""
+
+
+class Choice(NamedTuple):
+    """The way of one run."""
+
+    way: Way
+    reason: str = ""
+    """Why it is not the agent's usual one."""
+
+
+def can_inject(agent_type: str) -> bool:
+    """Tell whether an agent can be given servers at its start."""
+    return agent_type in _INJECT
+
+
+def search_for_injection(search: Search) -> Search:
+    """Return where to look for the servers of an agent that gets them at its start."""
+    lowest = plugin_layers(search) if search.agent_type == "claude-code" else ()
+    return replace(search, injects=True, lowest=lowest)
+
+
+def inject(given: Governed) -> Injection:
+    """Return how the agent of a plan is started with governed servers.
+
+    Raises:
+        ConfigError: the servers cannot be given to this agent.
+    """
+    made = _INJECT[given.plan.agent.type](given)
+    if max(map(_size, (*made.command, *made.variables.values()))) > MAX_TEXT:
+        where = str(given.plan.files[0].path)
+        message = "the servers are too large for a command line; use thoughtgate wrap --rewrite"
+        raise ConfigError([Problem("", message, where)])
+    return made
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def choose_way(plan: Plan, wanted: Way | None, *, remote: bool = True) -> Choice:
+    """Choose between injecting and rewriting.
+
+    Args:
+        plan: the agent's servers, discovered for injecting.
+        wanted: what the user asked for.
+        remote: whether remote servers are to be put behind the gate.
+
+    Raises:
+        UsageError: the user wants to inject, and that is not possible for this command.
+    """
+    if wanted == "rewrite":
+        return Choice("rewrite")
+    obstacle = _obstacle(plan, remote=remote)
+    if wanted == "inject" and obstacle:
+        raise UsageError(f"--inject is not possible: {obstacle}; omit it, or use --rewrite")
+    if wanted is None and usual_way(plan.agent.type) == "rewrite":
+        return Choice("rewrite")
+    return Choice("rewrite", obstacle) if obstacle else Choice("inject")
+
+
+def _obstacle(plan: Plan, *, remote: bool) -> str:
+    """Return why servers cannot be given to this command; empty if they can."""
+    agent, search = plan.agent, plan.search
+    if not can_inject(agent.type):
+        return f"{agent.name} takes its servers only from its files"
+    if search.config_path is not None:
+        return "--config-path names a file to govern"
+    if not search.is_agent:
+        return f"{search.argv[0]} may not pass on what {agent.name} is started with"
+    word = first_word_of(search.argv, _SUBCOMMANDS.get(agent.type, frozenset()))
+    return f"'{word}' uses the servers in the files" if word else _own_obstacle(plan, remote=remote)
+
+
+def _own_obstacle(plan: Plan, *, remote: bool) -> str:
+    """Return what only one agent has as an obstacle; empty if there is none."""
+    kind = plan.agent.type
+    if kind == "claude-code" and (managed := claude_code.managed_file(plan.search)):
+        return f"Claude Code takes its servers only from {managed}, which an administrator manages"
+    if kind == "codex" and remote and plan.with_status("remote"):
+        return "Codex cannot be given a command for a server that its files reach by a URL"
+    return ""

@@ -1,0 +1,1 @@
+"""Config files of agents whose servers are behind the gate for good."""

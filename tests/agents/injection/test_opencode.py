@@ -1,0 +1,90 @@
+"""opencode gets a variable with the shims' command lines and nothing secret."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.agent_files import Scene, head
+
+from thoughtgate.agents.injection.injection import Injection
+from thoughtgate.agents.injection.opencode import VARIABLE
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    made = Scene(tmp_path, agent="opencode", argv=("opencode", "run", "hi"))
+    entry = {"type": "local", "command": ["run", "x"], "environment": {"T": "hush", "HOME": "/e"}}
+    made.write(made.project / "opencode.json", {"mcp": {"usr": entry}})
+    return made
+
+
+def _content(made: Injection) -> Any:
+    return json.loads(made.variables[VARIABLE])
+
+
+def test_only_the_command_line_and_emptied_variables_are_given(scene: Scene) -> None:
+    made = scene.inject()
+
+    assert made.command == ("opencode", "run", "hi")
+    assert _content(made) == {
+        "mcp": {
+            "usr": {
+                "type": "local",
+                "command": [*head("usr"), "run", "x"],
+                "environment": {"HOME": ""},
+            }
+        }
+    }
+
+
+def test_a_remote_server_becomes_a_local_one(scene: Scene) -> None:
+    far = {"type": "remote", "url": "https://example.org", "headers": {"A": "hush"}}
+    scene.write(scene.project / "opencode.json", {"mcp": {"far": far}})
+
+    given = _content(scene.inject())["mcp"]["far"]
+    assert given["type"] == "local"
+    assert given["command"][-2:] == ["--server", "far"]
+    assert set(given) == {"type", "command"}
+    assert [one.place for one in scene.inject(remote=False).outside] == ["far"]
+
+
+def test_what_the_user_has_in_the_variable_is_kept_and_governed(scene: Scene) -> None:
+    own = {"model": "m", "mcp": {"own": {"type": "local", "command": ["o"]}}}
+    scene.env = {VARIABLE: json.dumps(own)}
+
+    made = scene.inject()
+
+    assert _content(made)["model"] == "m"
+    assert set(made.governed) == {"usr", "own"}
+    assert _content(made)["mcp"]["own"]["command"] == [*head("own"), "o"]
+
+
+def test_a_disabled_server_is_not_mentioned(scene: Scene) -> None:
+    off = {"type": "local", "command": ["o"], "enabled": False}
+    scene.write(scene.project / ".opencode" / "opencode.json", {"mcp": {"off": off}})
+    assert list(_content(scene.inject())["mcp"]) == ["usr"]
+
+
+def test_a_reference_to_a_file_stays_relative_to_its_config(scene: Scene) -> None:
+    words = ["run", "{file:./key}", "{file:/abs}", "{env:V}"]
+    entry = {"type": "local", "command": words}
+    scene.write(scene.project / "opencode.json", {"mcp": {"usr": entry}})
+
+    given = _content(scene.inject())["mcp"]["usr"]["command"][-3:]
+
+    assert given == [f"{{file:{scene.project}/key}}", "{file:/abs}", "{env:V}"]
+
+
+@pytest.mark.parametrize("words", [("attach", "http://x"), ("run", "--attach", "http://x", "hi")])
+def test_a_running_server_has_servers_of_its_own(scene: Scene, words: tuple[str, ...]) -> None:
+    scene.argv = ("opencode", *words)
+    assert len(scene.inject().outside) == 1
+
+
+def test_plugins_are_warned_about_unless_they_are_left_out(scene: Scene) -> None:
+    plugin = scene.write(scene.project / ".opencode" / "plugin" / "p.ts", "x")
+    (warning,) = scene.inject().warnings
+    assert str(plugin) in warning
+    scene.argv = ("opencode", "--pure")
+    assert scene.inject().warnings == ()
