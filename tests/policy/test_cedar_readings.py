@@ -106,3 +106,36 @@ def test_a_permit_that_asks_a_person_counts_more_than_one_that_does_not() -> Non
 
     assert engine.decide(Call("s", "tool", "t", {}), 0.0).workflow is None
     assert engine.decide(Call("s", "tool", "t", {"Force": True}), 0.0).workflow == "ops"
+
+
+@pytest.mark.promise("one-reading")
+@pytest.mark.parametrize("path", ["id", "in.id", "ids"])
+def test_a_number_that_javascript_rounds_is_judged_as_both_numbers(path: str) -> None:
+    forbidden = {
+        "id": "context.arguments.id == 9007199254740992",
+        "in.id": 'context.arguments["in"].id == 9007199254740992',
+        "ids": "context.arguments.ids.contains(9007199254740992)",
+    }[path]
+    engine = CedarEngine(
+        [
+            CedarSource(
+                "a.cedar",
+                "permit(principal, action, resource);\n"
+                f"forbid(principal, action, resource) when {{ {forbidden} }};",
+            )
+        ]
+    )
+
+    def is_permitted(number: int) -> bool:
+        arguments: dict[str, dict[str, Any]] = {
+            "id": {"id": number},
+            "in.id": {"in": {"id": number}},
+            "ids": {"ids": [number]},
+        }
+        call = Call("s", "tool", "t", arguments[path])
+        return engine.decide(call, 0.0).permitted
+
+    assert not is_permitted(9007199254740992)
+    assert not is_permitted(9007199254740993)
+    assert is_permitted(9007199254740994)
+    assert is_permitted(10**400)

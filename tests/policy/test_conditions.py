@@ -417,3 +417,14 @@ def test_a_key_in_very_many_spellings_cannot_be_told() -> None:
     }
 
     assert judge({name: 1}, spellings) is UNSURE
+
+
+@pytest.mark.promise("linear-time")
+def test_all_searches_for_a_call_together_take_a_limited_number_of_steps() -> None:
+    slow = "a" * 2_000  # a search would start at every character and go on to the end
+    pattern = r"[\w.]+@example\.com"
+    when = {"to": {"any": {"matches": pattern}}}
+    assert judge(when, {"to": ["x", "ann@example.com"]}) is True
+    assert judge(when, {"to": ["some words"] * 1_000}) is False
+    assert judge(when, {"to": [slow] * 3}) is False
+    assert judge(when, {"to": [slow] * 1_000}) is None

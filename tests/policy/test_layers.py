@@ -15,6 +15,7 @@ from thoughtgate.policy.call import (
     strictness,
 )
 from thoughtgate.policy.evaluation import evaluate, explain
+from thoughtgate.policy.facts import UNTRUSTED, Flows
 from thoughtgate.policy.layers import ORGANISATION, PROJECT, with_layers, with_proposed
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.policy import Layer, Policy
@@ -148,3 +149,16 @@ def test_the_layers_of_a_proposed_policy_are_asked_as_well() -> None:
     verdict = evaluate(CALL, with_proposed(policy(FORWARD), strict), 0.0)
 
     assert (verdict.action, verdict.rule) == (DENY, "proposed project:r")
+
+
+@pytest.mark.parametrize("prevails", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_rule_on_facts_is_named_whichever_policy_has_it(own: bool, prevails: bool) -> None:
+    asked = Rule("leak", APPROVE, facts=frozenset({UNTRUSTED}))
+    flows = Policy(rules=RuleSet([asked]), flows=Flows(asked=True))
+    plain = policy(APPROVE)
+    first, second = (flows, plain) if own else (plain, flows)
+    layered = with_layers(first, Layer(PROJECT, second, prevails=prevails))
+    verdict = evaluate(CALL._replace(facts=frozenset({UNTRUSTED})), layered, 0.0)
+    assert (verdict.action, verdict.on_facts) == (APPROVE, True)
+    assert verdict.rule.endswith("leak")

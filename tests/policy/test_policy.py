@@ -1,20 +1,21 @@
 """The chain of gates: who decides, what is said, and that a failing gate denies."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from thoughtgate.errors import KINDS
 from thoughtgate.policy import policy as policy_module
-from thoughtgate.policy.call import Call, Condition, Verdict
+from thoughtgate.policy.call import MAX_KEPT, Call, Condition, Verdict
 from thoughtgate.policy.cedar import CedarEngine
 from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.evaluation import evaluate, explain
 from thoughtgate.policy.globs import compile_globs
-from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.policy import Layer, Policy
+from thoughtgate.policy.rules import MAX_REMEMBERED, Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import ALLOW, Exposure, Visibility
 
@@ -113,6 +114,82 @@ def test_every_kind_that_a_gate_gives_is_in_the_registry() -> None:
     assert {"not_exposed", "governance_denied", "policy_denied", "internal_error"} <= set(KINDS)
 
 
+def test_a_verdict_that_depends_on_names_alone_is_found_once() -> None:
+    by = policy(rule("deny"), default="forward")
+    verdict = evaluate(CALL, by, 0.0)
+
+    assert evaluate(CALL._replace(arguments={"amount": 9}, principal="eve"), by, 1.0) is verdict
+    # Neither another server, nor another kind, nor another name has it.
+    assert judged(by, CALL._replace(name="balance"))[0] == "forward"
+    assert judged(by, CALL._replace(kind="prompt"))[0] == "deny"
+    assert set(by.known) == {
+        ("bank", "tool", "transfer"),
+        ("bank", "tool", "balance"),
+        ("bank", "prompt", "transfer"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("by", "other", "action"),
+    [
+        (
+            policy(rule("forward", conditions=parse_conditions({"amount": {"lt": 9}}))),
+            CALL._replace(arguments={"amount": 9}),
+            "deny",
+        ),
+        (
+            policy(rule("approve", annotations=parse_conditions({"destructiveHint": True}))),
+            CALL._replace(annotations={"destructiveHint": True}),
+            "approve",
+        ),
+        (
+            policy(rule("forward", scopes=("pay",))),
+            CALL._replace(claims={"scope": "pay"}),
+            "forward",
+        ),
+        (
+            policy(
+                rule("policy"),
+                cedar=cedar(
+                    "permit(principal, action, resource) when { context.arguments.amount < 9 };"
+                ),
+            ),
+            CALL._replace(arguments={"amount": 9}),
+            "deny",
+        ),
+        (
+            policy(
+                default="policy",
+                cedar=cedar(
+                    "permit(principal, action, resource) when { context.arguments.amount < 9 };"
+                ),
+            ),
+            CALL._replace(arguments={"amount": 9}),
+            "deny",
+        ),
+    ],
+    ids=["arguments", "annotations", "scopes", "cedar", "cedar by default"],
+)
+def test_a_verdict_that_depends_on_more_is_found_for_each_call(
+    by: Policy, other: Call, action: str
+) -> None:
+    before = judged(by)[0]
+
+    assert judged(by, other)[0] == action != before
+    assert judged(by)[0] == before
+    assert not by.known
+
+
+def test_verdicts_are_not_remembered_without_end() -> None:
+    by = policy(default="forward")
+    for number in range(MAX_REMEMBERED + 10):
+        judged(by, CALL._replace(name=f"tool_{number}"))
+    judged(by, CALL._replace(name="x" * (MAX_KEPT + 1)))
+
+    assert 0 < len(by.known) <= MAX_REMEMBERED
+    assert all(len(name) <= MAX_KEPT for _, _, name in by.known)
+
+
 def test_explaining_says_what_each_gate_looked_at() -> None:
     conditional = Rule("c", "deny", conditions=parse_conditions({"amount": {"gt": 100}}))
     judge_by = policy(
@@ -140,3 +217,43 @@ def test_explaining_reaches_cedar_and_names_the_default() -> None:
 def test_explaining_tells_of_a_disabled_server() -> None:
     off = Visibility({"bank": Exposure.of("all", enabled=False)})
     assert re.search("is disabled", explain(CALL, policy(visibility=off), 0.0)[0].looked_at)
+
+
+def test_a_policy_knows_whether_it_looks_at_annotations_or_masks_results() -> None:
+    asked = "permit(principal, action, resource) when { context.annotations has readOnlyHint };"
+    assert not policy(rule("forward")).looks_at_annotations()
+    assert policy(cedar=cedar(asked)).looks_at_annotations()
+    assert not policy(rule("forward")).masks_results()
+    masking = policy(rule("forward", redact=True))
+    assert policy(layers=(Layer("organisation", masking),)).masks_results()
+
+
+def test_what_a_server_asks_is_hidden_from_nobody() -> None:
+    hidden = Visibility({"bank": Exposure.of(ALLOW, ["balance"])})
+    asked = Call("bank", "sampling", "sampling/createMessage", {})
+    assert judged(policy(visibility=hidden), asked)[1] != "visibility"
+
+
+def test_annotations_that_nobody_has_listed_deny() -> None:
+    asked = "forbid(principal, action, resource) when { context.annotations has readOnlyHint };"
+    unlisted = CALL._replace(is_listed=False)
+    found = policy(rule("policy"), cedar=cedar(asked), default="forward")
+    assert judged(found, unlisted)[0] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("judge_by", "asks"),
+    [
+        (Policy(default="forward"), False),
+        (Policy(default="approve"), True),
+        (policy(rule("forward")), False),
+        (policy(rule("approve")), True),
+        (Policy(cedar=cedar("permit(principal, action, resource);")), False),
+        (Policy(cedar=cedar("@approval permit(principal, action, resource);")), True),
+        (Policy(layers=(Layer("team", Policy(default="approve")),)), True),
+    ],
+)
+def test_a_policy_knows_whether_it_asks_people(judge_by: Policy, *, asks: bool) -> None:
+    assert judge_by.asks_people() == asks
+    assert judge_by.offers_tasks() == asks
+    assert not replace(judge_by, profile="development").offers_tasks()

@@ -13,6 +13,7 @@ from thoughtgate.policy.redaction import (
     INJECTED,
     MAX_NAMES,
     MAX_RUN,
+    MAX_STEPS,
     NAMED,
     PRIVATE_KEY,
     TOKEN,
@@ -21,6 +22,7 @@ from thoughtgate.policy.redaction import (
     is_mask,
     mask_of,
 )
+from thoughtgate.policy.regexes import Pattern
 from thoughtgate.wire.canonical import canonical_json
 
 REDACTOR = Redactor()
@@ -365,3 +367,28 @@ def test_a_mask_is_known_by_its_form() -> None:
     assert REDACTOR.mask_value({"token": "[token, 40 characters]"}) == {
         "token": "[token, 40 characters]"
     }
+
+
+@pytest.mark.promise("linear-time")
+def test_text_that_is_made_to_take_long_is_masked_as_a_whole_and_hides_nothing_else() -> None:
+    redactor = Redactor(patterns=[r"[\w.]+@example\.com"])
+    slow = "a" * 500_000  # a search would start at every character and go on to the end
+    prose = "write to ann@example.com, who knows. " * 5_000
+    value = {"slow": slow, "many": ["b" * 2_000] * 100, "command": "rm -rf x", "prose": prose}
+    shown = redactor.mask_value(value)
+    assert "a" * 50 not in shown["slow"]
+    assert "500000 characters" in shown["slow"]
+    assert shown["command"] == "rm -rf x"
+    assert "ann@" not in shown["prose"]
+    assert shown["prose"].count("who knows") == 5_000
+    # A reviewer must see all of it unless it is a single word.
+    command = f"echo {slow}; rm -rf x"
+    assert redactor.review_text(command) == command
+
+
+@pytest.mark.promise("linear-time")
+def test_the_steps_of_many_texts_are_counted_together() -> None:
+    pattern = Pattern(r"[\w.]+@example\.com")
+    shown = Redactor(patterns=[pattern.pattern]).mask_value(["a" * 2_000] * 3_000)
+    kept = [one for one in shown if one.startswith("aaa")]
+    assert 0 < len(kept) * pattern.steps("a" * 2_000) <= MAX_STEPS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtgate.policy.regexes import MAX_PATTERN, MAX_TEXT, Pattern
+from thoughtgate.policy.regexes import MAX_PATTERN, MAX_STEPS, MAX_TEXT, Pattern
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,35 @@ def test_what_stands_across_two_pieces_of_a_long_text_is_replaced() -> None:
     for before in range(pattern.max_length * 2):
         text = " " * before + "bob@example.com" + " " * 100
         assert pattern.replace(text, lambda _: "X") == " " * before + "X" + " " * 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "least", "most"),
+    [
+        (r"[\w.]+@x", "some words and more " * 100, 2_000, 20_000),
+        (r"[\w.]+@x", "a" * 2_000, 2_000 * 2_000, 3_000 * 2_000),
+        (r"(?i:[^a-z]+)@x", "A" * 2_000, 2_000 * 2_000, 3_000 * 2_000),
+        (r"(?a:\W+)@x", "é" * 2_000, 2_000 * 2_000, 3_000 * 2_000),
+        (r"\x61+@x", "a" * 2_000, 2_000 * 2_000, 3_000 * 2_000),
+        (r"(?:ab)+@x", "ab" * 1_000, 2_000 * 2_000, 3_000 * 2_000),
+        (r"\d{4}", "1" * 100_000, 100_000, 200_000),
+        (r"[0-9a-f]{40}", "a" * 1_000, 40_000, 80_000),
+    ],
+)
+def test_the_steps_for_a_text_depend_on_how_far_its_repeats_go(
+    pattern: str, text: str, least: int, most: int
+) -> None:
+    assert least <= Pattern(pattern).steps(text) <= most
+
+
+def test_a_large_exact_count_takes_its_steps_at_every_character() -> None:
+    assert Pattern("[0-9a-f]{40}").max_length == MAX_TEXT
+    assert Pattern("a{30000}b").max_length < 200
+
+
+def test_counts_of_counts_take_their_steps_at_every_character() -> None:
+    assert Pattern("(?:a{16}){16}b").max_length == MAX_TEXT
+    nested = Pattern("(?:(?:a{16}){16}){16}b")
+    assert 16**3 * nested.max_length <= MAX_STEPS
+    with pytest.raises(ValueError, match="split the rule"):
+        Pattern("(?:(?:(?:(?:a{16}){16}){16}){16}){16}b")

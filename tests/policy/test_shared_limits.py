@@ -14,7 +14,9 @@ from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Breaker, Circuit, Limit, LimitState, Rate
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.shared_limits import (
+    PORTION_S,
     Asked,
+    BudgetAsk,
     Portion,
     Refused,
     SharedLimitState,
@@ -41,6 +43,9 @@ class Counts:
         """How many calls are granted; 0 for what is needed."""
         self.ends_at = 1000.0
         self.epoch = 1
+        self.elapsed_s = 0.0
+        self.keeps = True
+        """Whether the rest of portions is confirmed."""
         self.open: dict[str, Circuit] = {}
         self.ended: list[tuple[str, bool]] = []
         self.returned: list[Unused] = []
@@ -50,22 +55,25 @@ class Counts:
     def time(self, now: float) -> float:
         return now
 
+    def elapsed(self) -> float:
+        return self.elapsed_s
+
     def take(self, asked: Asked, now: float) -> Mapping[str, Portion] | Refused:
         del now
         self._reach()
         self.asked.append(asked)
         if self.refuses:
             return self.refuses
-        granted = {
-            budget_answer(ask.key): Portion(
-                self.portion or ask.needed, self.ends_at, self.epoch, "row"
-            )
-            for ask in asked.budgets
-        }
+        granted = {budget_answer(ask.key): self._budget(ask) for ask in asked.budgets}
         return granted | {
             rate_answer(ask.key): Portion(self.portion or ask.needed, self.ends_at)
             for ask in asked.rates
         }
+
+    def _budget(self, ask: BudgetAsk) -> Portion:
+        kept = ask.held if self.keeps and ask.epoch == self.epoch else 0
+        calls = 0 if kept >= ask.needed else self.portion or ask.needed
+        return Portion(calls, self.ends_at, self.epoch, "row", kept)
 
     def look(self, asked: Asked, now: float) -> Refused | None:
         del now
@@ -165,6 +173,31 @@ def test_a_window_that_the_store_began_replaces_what_is_left() -> None:
     assert state.take((CALL, CALL), 0.0) is None
     (lease,) = state.leases[0].values()
     assert (lease.calls, lease.epoch) == (0, 2)
+
+
+def test_a_portion_that_was_not_confirmed_for_long_is_confirmed_before_it_is_used() -> None:
+    counts = Counts()
+    counts.portion = 5
+    state = SharedLimitState([Limit("b", budget=100)], counts)
+    assert state.take((CALL,), 0) is None
+    counts.elapsed_s = PORTION_S
+    assert state.take((CALL,), 1) is None
+    assert [ask.held for asked in counts.asked for ask in asked.budgets] == [0, 4]
+    # Confirmed: the rest is used without asking.
+    assert [state.take((CALL,), 1) for _ in range(3)] == [None] * 3
+    assert len(counts.asked) == 2
+
+
+def test_a_portion_that_was_dropped_is_not_used() -> None:
+    counts = Counts()
+    counts.portion = 5
+    state = SharedLimitState([Limit("b", budget=100)], counts)
+    assert state.take((CALL,), 0) is None
+    counts.elapsed_s, counts.keeps = PORTION_S, False
+    assert state.take((CALL,), 0) is None
+    assert sum(lease.calls for lease in state.leases[0].values()) == 4
+    counts.elapsed_s, counts.is_away = 2 * PORTION_S, True
+    assert kind(state.take((CALL,), 0)) == "service_unavailable"
 
 
 def test_several_calls_need_several_of_a_portion() -> None:

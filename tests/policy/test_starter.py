@@ -28,19 +28,22 @@ def judged(name: str, kind: str = "tool", **annotations: bool) -> Verdict:
 @pytest.mark.parametrize(
     "name",
     [
-        "delete_file", "deleteFile", "repos.delete", "drop-table", "remove", "write_file",
-        "overwriteDocument", "edit_file", "move_file", "execute_command", "run", "runShell",
+        "delete_file", "deleteFile", "repos.delete", "drop-table", "remove",
+        "overwriteDocument", "execute_command", "run", "runShell",
         "bash", "eval_js", "pay_invoice", "transfer", "createPayment", "purchase_item",
     ],
 )  # fmt: skip
-def test_a_tool_whose_name_says_it_deletes_overwrites_executes_or_spends_asks(name: str) -> None:
+def test_a_tool_whose_name_says_it_destroys_executes_or_spends_asks(name: str) -> None:
     assert action(name) == "approve"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["read_file", "list_directory", "search", "undelete", "runtime_info", "get_time", "echo"],
-)
+    [
+        "read_file", "list_directory", "search", "undelete", "runtime_info", "get_time", "echo",
+        "write_file", "edit_file", "move_file",
+    ],
+)  # fmt: skip
 def test_other_tools_are_forwarded(name: str) -> None:
     assert action(name) == "forward"
 
@@ -57,3 +60,11 @@ def test_annotations_tighten_and_never_loosen() -> None:
 def test_resources_and_prompts_are_forwarded() -> None:
     assert action("file:///delete/run", "resource") == "forward"
     assert action("delete", "prompt") == "forward"
+
+
+def test_one_setting_asks_once_per_tool_and_session() -> None:
+    text = STARTER_TEXT.replace("ask: each_call", "ask: once_per_tool")
+    changed = load_settings(text, file="starter.yaml", env={}, read_text=no_files)
+
+    assert SETTINGS.approval["default"].ask == "each_call"
+    assert changed.approval["default"].ask == "once_per_tool"

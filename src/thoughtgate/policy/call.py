@@ -72,6 +72,8 @@ class Call(NamedTuple):
     """For a tool: digest of how the server listed it last; empty if it has not listed it."""
     is_listed: bool = True
     """Whether the tool's annotations are known; if not, a condition on them is undetermined."""
+    facts: frozenset[str] | None = frozenset()
+    """The facts that hold (``policy.facts``); None if they cannot be read."""
 
 
 class Verdict(NamedTuple):
@@ -80,7 +82,8 @@ class Verdict(NamedTuple):
     action: str
     """``forward``, ``deny`` or ``approve``."""
     gate: str
-    """The gate that decided: visibility, rules, cedar, limits, approval, default, internal."""
+    """The gate that decided: visibility, rules, cedar, limits, approval, contents, definitions,
+    default, stop, facts, internal."""
     kind: str = ""
     """For a denial: the error kind that the caller gets."""
     reason: str = ""
@@ -97,6 +100,16 @@ class Verdict(NamedTuple):
     """Whether secrets are masked in the result too."""
     trace: str = ""
     """For ``forward`` with tracing: the W3C trace context to send to the server."""
+    scopes: str = ""
+    """For ``insufficient_scope``: every scope that the call needs, separated by spaces."""
+    missing_scopes: str = ""
+    """For ``insufficient_scope``: those of them that the caller's token does not have."""
+    inspect: bool = False
+    """For ``forward``: whether the answer is inspected before the agent gets it."""
+    findings: tuple[tuple[str, str, str], ...] = ()
+    """For ``content_blocked``: check, tier and place of what was found, never what it is."""
+    on_facts: bool = False
+    """For ``approve``: whether facts may be why, which approvals for other rules do not answer."""
 
 
 _STRICTNESS: Final = {FORWARD: 0, APPROVE: 1, DENY: 2}

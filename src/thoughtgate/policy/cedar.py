@@ -8,7 +8,8 @@ The model has no namespace and no schema:
   ``name`` and ``server``, in ``Server::"<server>"``
 - context ``arguments``, ``annotations``, ``server``, ``tool`` (the name of whatever is
   called), ``method``, ``time`` (``hour``, ``minute``, ``day_of_week`` from Sunday = 0,
-  ``epoch``; all UTC), ``session`` (``id``, ``calls``) and ``claims``
+  ``epoch``; all UTC), ``session`` (``id``, ``calls``), ``claims``, ``scopes`` (the set of
+  scopes of the caller's token) and ``facts`` (a set of ``untrusted``, ``private``, ``outbound``)
 
 Whole numbers are Long, fractions of at most four digits are ``decimal``, and any other number
 is a String. ``null`` is left out, arrays are sets. An attribute that is missing or has
@@ -33,6 +34,7 @@ from thoughtgate.policy.call import (
 )
 from thoughtgate.policy.cedar_needs import ARGUMENTS, ContextNeeds, context_needs
 from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
+from thoughtgate.policy.scopes import scopes_of
 
 if TYPE_CHECKING:
     import cedarpy
@@ -217,6 +219,13 @@ def _annotations(call: Call) -> dict[str, Any]:
     return _record(call.annotations or {})
 
 
+def _facts(call: Call) -> list[str]:
+    if call.facts is None:
+        # Fail closed: a policy must not take unknown facts for absent ones.
+        raise ValueError("the facts of the principal cannot be read")
+    return sorted(call.facts)
+
+
 def _time(now: float) -> dict[str, int]:
     seconds = int(now)
     return {
@@ -256,6 +265,8 @@ def _number(value: float) -> Any:
 _MEMBERS: Final[dict[str, Callable[[Call, float], Any]]] = {
     "annotations": lambda call, _: _annotations(call),
     "claims": lambda call, _: _record(call.claims or {}),
+    "scopes": lambda call, _: sorted(scopes_of(call.claims)),
+    "facts": lambda call, _: _facts(call),
     "server": lambda call, _: call.server,
     "tool": lambda call, _: call.name,
     "method": lambda call, _: call.method,

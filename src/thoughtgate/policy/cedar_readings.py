@@ -1,17 +1,23 @@
 """The readings of a call's arguments that Cedar policies are asked about.
 
 Some servers match keys without regard to case. A policy names attributes exactly, so every key
-that such a server takes for an attribute is put in its place, in a reading of its own.
+that such a server takes for an attribute is put in its place, in a reading of its own. So is the
+number that JavaScript makes of a whole number of more than 53 bits.
 """
 
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Final
 
+from thoughtgate.policy.conditions import is_rounded_by_some
 from thoughtgate.wire.frame import fold_key
 
 MAX_READINGS: Final = 16
 """Maximum number of readings per call: Cedar is asked about each."""
+
+
+_MAX_LONG: Final = 2**63
+"""Beyond it a number is a String in Cedar, which no policy compares with a number."""
 
 
 class AttributeNames:
@@ -57,7 +63,7 @@ class AttributeNames:
                     return MAX_READINGS + 1
                 count *= 1 + len(keys)
         elif type(value) is not list:
-            return 1
+            return len(_number_readings(value))
         for inner in value.values() if type(value) is dict else value:
             if count > MAX_READINGS:
                 break
@@ -68,7 +74,7 @@ class AttributeNames:
         if type(value) is list:
             return [list(members) for members in product(*map(self._readings, value))]
         if type(value) is not dict:
-            return [value]
+            return _number_readings(value)
         bodies = [
             dict(zip(value, members, strict=True))
             for members in product(*map(self._readings, value.values()))
@@ -86,3 +92,10 @@ class AttributeNames:
             if key is not None:
                 read |= dict.fromkeys(self._names[folded], body[key])
         return read
+
+
+def _number_readings(value: Any) -> list[Any]:
+    """Return a value, and what JavaScript makes of it if it is a number that it rounds."""
+    if is_rounded_by_some(value) and abs(value) <= _MAX_LONG:
+        return [value, int(float(value))]
+    return [value]

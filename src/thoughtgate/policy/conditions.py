@@ -38,6 +38,9 @@ MAX_ELEMENTS: Final = 1_000
 """Maximum length of an array whose members are tested; for longer ones, ``any`` and ``all`` are
 undetermined, because every rule would test every member."""
 
+MAX_SEARCH_STEPS: Final = 50_000_000
+"""Steps of all searches for one call, of all rules and array members together: half a second."""
+
 _QUANTIFIERS: Final = frozenset({"any", "all"})
 
 _Test: TypeAlias = Callable[[Any, Any], ConditionOutcome]
@@ -128,10 +131,20 @@ def _judge(
 
 
 def _apply(operator: str, value: Any, operand: Any, readings: ArgumentReadings) -> ConditionOutcome:
+    if operator == "matches" and isinstance(value, str):
+        return _search(value, operand, readings)
     test = _PATH_TESTS.get(operator)
     if test is None or not isinstance(value, str):
         return _TESTS[operator](value, operand)
     return test(value, operand, readings)
+
+
+def _search(value: str, pattern: Pattern, readings: ArgumentReadings) -> ConditionOutcome:
+    """Search a text; undetermined if all searches for this call would together take too long."""
+    if len(value) > pattern.max_length:
+        return None
+    readings.search_steps += pattern.steps(value)
+    return None if readings.search_steps > MAX_SEARCH_STEPS else pattern.search(value)
 
 
 def _in_all_readings(
@@ -201,13 +214,18 @@ def _equal(value: Any, operand: Any) -> ConditionOutcome:
     return _compared(eq, value, operand)
 
 
+def is_rounded_by_some(value: Any) -> bool:
+    """Tell whether a value is a whole number that JavaScript would round."""
+    return type(value) is int and not -_MAX_EXACT <= value <= _MAX_EXACT
+
+
 def _compared(compare: Callable[[Any, Any], bool], value: Any, operand: Any) -> ConditionOutcome:
     """Compare two values; undetermined if a reader with doubles only gets another result.
 
     JavaScript rounds whole numbers of more than 53 bits.
     """
     outcome = bool(compare(value, operand))
-    if type(value) is int and not -_MAX_EXACT <= value <= _MAX_EXACT:
+    if is_rounded_by_some(value):
         return _agreed({outcome, bool(compare(_rounded(value), _rounded(operand)))})
     return outcome
 

@@ -3,21 +3,38 @@
 from collections.abc import Iterable
 from typing import Final
 
-from thoughtgate.policy.call import APPROVE, DENY, RESOURCE, Call, Verdict, strictness
+from thoughtgate.errors import StoreError
+from thoughtgate.policy.call import APPROVE, DENY, RESOURCE, Call, Verdict
+from thoughtgate.policy.facts import SharedFacts
 from thoughtgate.policy.policy import (
     DEFAULT_WORKFLOW,
     Layer,
     Policy,
     Step,
+    contents_gate,
     explain_alone,
+    explain_gate,
     judge_alone,
+    run_gate,
 )
+from thoughtgate.policy.scopes import stricter
 from thoughtgate.policy.visibility import Visibility
 from thoughtgate.wire.readings import ArgumentReadings, uri_readings
 
 MAX_READ_IN_LIST: Final = 8_388_608
 """Maximum characters of other readings in one list; beyond it, URIs are hidden. That is enough for
 tens of thousands of URIs with percent-encoded characters."""
+
+RETRY_S: Final = 5.0
+"""When to try again if facts cannot be stored; a store that is away is tried all the time."""
+
+_UNSTORED: Final = Verdict(
+    DENY,
+    "facts",
+    "service_unavailable",
+    "what the result establishes cannot be stored",
+    retry_after_s=RETRY_S,
+)
 
 _TOO_MANY: Final = Verdict(
     DENY, "rules", "governance_denied", "servers could read the URI in too many ways"
@@ -29,7 +46,29 @@ def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
     verdict = _by_all_layers(call, policy, now) if policy.layers else judge_alone(call, policy, now)
     if call.kind == RESOURCE:
         verdict = _by_all_readings(call, verdict, policy, now)[1]
+    if policy.contents is not None and verdict.action != DENY:
+        denied = run_gate(contents_gate, call, policy, now)
+        if denied is not None:
+            # The development profile forwards the call, and then the rule still masks its result.
+            verdict = denied._replace(redact=verdict.redact)
     return verdict
+
+
+def establish(call: Call, policy: Policy, facts: SharedFacts, now: float) -> Verdict | None:
+    """Establish what the results of a call's server do; return a refusal if that fails.
+
+    Done before the call is forwarded, not when its result arrives: progress, notifications and
+    requests of the server come before that, and the agent may send its next call to another gate.
+    """
+    provided = policy.provides(call.server)
+    if not provided:
+        return None
+    window_s = policy.fact_window_s()
+    try:
+        facts.establish(call.principal, provided, now, window_s=window_s, cause=call.server)
+    except StoreError:
+        return _UNSTORED
+    return None
 
 
 def explain(call: Call, policy: Policy, now: float) -> list[Step]:
@@ -47,6 +86,10 @@ def explain(call: Call, policy: Policy, now: float) -> list[Step]:
             why = f"servers could read the URI as {reading.name!r}, which is judged more strictly"
             steps.append(Step("reading", why, None))
             steps += _explain_reading(reading, policy, now)
+    denied = any(step.verdict is not None and step.verdict.action == DENY for step in steps)
+    contents = policy.contents
+    if contents is not None and contents.inspects_arguments(call.server) and not denied:
+        steps.append(explain_gate(contents_gate, call, policy, now))
     return steps
 
 
@@ -96,8 +139,10 @@ def _by_all_readings(
         reading = call._replace(name=name, spelled=call.name, readings=readings)
         other = _by_all_layers(reading, policy, now)
         redact = verdict.redact or other.redact
-        if strictness(other) > strictness(verdict):
-            decisive, verdict = reading, other
+        found = stricter(verdict, other)
+        if found is other:
+            decisive = reading
+        verdict = found
         if redact and not verdict.redact:
             verdict = verdict._replace(redact=True)
     return decisive, verdict
@@ -109,13 +154,21 @@ def _by_all_layers(call: Call, policy: Policy, now: float) -> Verdict:
         call = call._replace(readings=ArgumentReadings())
     for layer in policy.layers:
         other = _as_of(layer, judge_alone(call, layer.policy, now))
-        more = strictness(other) - strictness(verdict)
         redact = verdict.redact or other.redact
-        if more > 0 or (more == 0 and layer.prevails and other.action == APPROVE):
-            verdict = other
+        if other.action == verdict.action == APPROVE:
+            verdict = _both_ask(verdict, other, prevails=layer.prevails)
+        else:
+            verdict = stricter(verdict, other)
         if redact and not verdict.redact:
             verdict = verdict._replace(redact=True)
     return verdict
+
+
+def _both_ask(verdict: Verdict, other: Verdict, *, prevails: bool) -> Verdict:
+    """Return the request for approval of two policies; a rule on facts needs an answer of its own."""
+    chosen = other if prevails else verdict
+    asked = next((one for one in (chosen, verdict, other) if one.on_facts), chosen)
+    return chosen._replace(rule=asked.rule, reason=asked.reason, on_facts=asked.on_facts)
 
 
 def _as_of(layer: Layer, verdict: Verdict) -> Verdict:

@@ -9,6 +9,8 @@ from hashlib import sha256
 from typing import Final
 
 from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.definitions import DefinitionPolicy
+from thoughtgate.policy.inspection.content_policy import combined
 from thoughtgate.policy.policy import Layer, Policy
 from thoughtgate.policy.visibility import Visibility
 
@@ -21,7 +23,7 @@ PROPOSED: Final = "proposed"
 def with_layers(policy: Policy, *layers: Layer) -> Policy:
     """Return a policy that also asks these layers about every call.
 
-    The limits and exposures of a layer apply as if the policy itself had them.
+    The limits, exposures and content settings of a layer apply as if the policy itself had them.
     """
     if not layers:
         return policy
@@ -38,8 +40,14 @@ def with_layers(policy: Policy, *layers: Layer) -> Policy:
         version=sha256("\n".join(versions).encode()).hexdigest()[:16],
         profile=PRODUCTION if enforces else policy.profile,
         visibility=Visibility(policy.visibility.servers, (*policy.visibility.narrowed_by, *shown)),
+        definitions=DefinitionPolicy(
+            policy.definitions.modes,
+            policy.definitions.silences,
+            (*policy.definitions.layers, *(layer.policy.definitions for layer in layers)),
+        ),
         limits=(*policy.limits, *limits),
         workflows=policy.workflows.union(*(layer.workflows.values() for layer in layers)),
+        contents=combined([policy.contents, *(layer.policy.contents for layer in layers)]),
         layers=(*policy.layers, *layers),
     )
 

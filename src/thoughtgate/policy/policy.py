@@ -13,19 +13,27 @@ from thoughtgate.policy.call import (
     APPROVE,
     DENY,
     FORWARD,
+    MAX_KEPT,
     POLICY,
     PRODUCTION,
+    RESOURCE,
     SERVER_KINDS,
     Call,
     Verdict,
-    strictness,
 )
 from thoughtgate.policy.cedar import CedarEngine
+from thoughtgate.policy.definitions import DefinitionPolicy
+from thoughtgate.policy.facts import Flows
+from thoughtgate.policy.inspection.content_policy import ContentPolicy
 from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
-from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.rules import MAX_REMEMBERED, Rule, RuleSet
+from thoughtgate.policy.scopes import lacks_scopes, strictest
 from thoughtgate.policy.visibility import Visibility
 from thoughtgate.wire.readings import ArgumentReadings
+
+_NAMED: Final = 5
+"""Findings that the reason of a denial names; the record lists more."""
 
 DEFAULT_WORKFLOW: Final = "default"
 """The workflow for rules that do not name one."""
@@ -51,14 +59,24 @@ class Policy:
     """The engine of the third gate; without one, ``action: policy`` denies."""
     limits: tuple[Limit, ...] = ()
     """The limits that ``limits.LimitState`` counts."""
+    flows: Flows = field(default_factory=Flows)
+    """Which facts the results of servers establish, and which tools send data out."""
     redactor: Redactor = field(default_factory=Redactor)
     """Masks secrets in what people and the record see."""
     workflows: frozenset[str] = frozenset({DEFAULT_WORKFLOW})
     """The approval workflows that exist."""
     starter: bool = False
     """Whether no config file was found and the built-in starter policy applies."""
+    contents: ContentPolicy | None = None
+    """What happens to calls and results in which the content checks find something."""
+    definitions: DefinitionPolicy = field(default_factory=DefinitionPolicy)
+    """What happens when a server changes what it says about its tools."""
     layers: tuple["Layer", ...] = ()
     """Further policies that are asked about every call; the strictest verdict counts."""
+    known: dict[tuple[str, str, str], Verdict] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """Verdicts that depend only on the server, the kind and the name, by these three."""
 
     def looks_at_annotations(self) -> bool:
         """Tell whether a verdict can depend on the annotations of a tool."""
@@ -67,6 +85,43 @@ class Policy:
             or (self.cedar is not None and self.cedar.looks_at("annotations"))
             or any(layer.policy.looks_at_annotations() for layer in self.layers)
         )
+
+    def looks_at_facts(self) -> bool:
+        """Tell whether a verdict can depend on the facts of a principal."""
+        return self.flows.asked or any(layer.policy.looks_at_facts() for layer in self.layers)
+
+    def provides(self, server: str) -> frozenset[str]:
+        """Return the facts that every result of a server establishes, by this policy or a layer."""
+        own = self.flows.of(server).provides
+        return own.union(*(layer.policy.provides(server) for layer in self.layers))
+
+    def establishes_facts(self) -> bool:
+        """Tell whether the results of any server establish facts."""
+        return any(one.provides for one in self.flows.servers.values()) or any(
+            layer.policy.establishes_facts() for layer in self.layers
+        )
+
+    def fact_window_s(self) -> float:
+        """Return how long facts hold: the longest window of this policy and its layers."""
+        return max(self.flows.window_s, *(one.policy.fact_window_s() for one in self.layers), 0.0)
+
+    def asks_people(self) -> bool:
+        """Tell whether a call may have to be approved by a person."""
+        return (
+            self.default == APPROVE
+            or any(rule.action == APPROVE for rule in self.rules.rules)
+            or (self.cedar is not None and bool(self.cedar.workflows))
+            or any(layer.policy.asks_people() for layer in self.layers)
+        )
+
+    def offers_tasks(self) -> bool:
+        """Tell whether calls may be held, so that agents are offered tasks for them."""
+        return self.profile == PRODUCTION and self.asks_people()
+
+    def scopes(self) -> frozenset[str]:
+        """Return every scope that a rule requires."""
+        own = frozenset(scope for rule in self.rules.rules for scope in rule.scopes)
+        return own.union(*(layer.policy.scopes() for layer in self.layers))
 
     def masks_results(self) -> bool:
         """Tell whether any rule has secrets in results masked."""
@@ -113,7 +168,7 @@ def rules_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     # Which rule matches depends on the server's reading of the arguments.
     verdicts = [verdict, *(_by_rule(call, policy, rule) for rule in others)]
     decided = [one or cedar_gate(call, policy, now) for one in verdicts]
-    return max((one for one in decided if one is not None), key=strictness)
+    return strictest(one for one in decided if one is not None)
 
 
 def _by_rule(call: Call, policy: Policy, rule: Rule | None) -> Verdict | None:
@@ -125,6 +180,8 @@ def _by_rule(call: Call, policy: Policy, rule: Rule | None) -> Verdict | None:
         workflow = ""
     else:
         verdict, workflow = rule.verdict, rule.workflow
+        if rule.scopes and (refusal := lacks_scopes(call, rule.scopes, rule.id)) is not None:
+            return refusal
     if verdict.action == APPROVE:
         return _ask(policy, verdict, workflow)
     return None if verdict.action == POLICY else verdict
@@ -141,8 +198,36 @@ def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     verdict = Verdict(FORWARD, "cedar", "", decision.reason, decision.policy)
     if decision.workflow is None:
         return verdict
-    return _ask(policy, verdict._replace(action=APPROVE), decision.workflow)
+    on_facts = policy.cedar.looks_at("facts")
+    return _ask(policy, verdict._replace(action=APPROVE, on_facts=on_facts), decision.workflow)
 
+
+def contents_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
+    """Deny calls with secrets in their arguments, if the policy says so for the server.
+
+    It is asked after access was granted, and not about the requests of servers: what those carry
+    is inspected as a result.
+    """
+    del now
+    contents = policy.contents
+    if (
+        contents is None
+        or call.kind in SERVER_KINDS
+        or not contents.inspects_arguments(call.server)
+    ):
+        return None
+    from thoughtgate.policy.inspection.arguments import blocked_findings  # most gates need none
+
+    findings = blocked_findings(call, contents.of(call.server))
+    if not findings:
+        return None
+    named = ", ".join(f"{found.check} at {found.where}" for found in findings[:_NAMED])
+    reason = f"the arguments contain secrets: {named}"
+    return Verdict(DENY, "contents", "content_blocked", reason, findings=findings)
+
+
+_BY_NAME: Final = frozenset({"visibility", "rules", "default"})
+"""The gates whose verdict may depend on names alone; Cedar also looks at the arguments."""
 
 GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
 """The gates without state, in order."""
@@ -150,12 +235,36 @@ GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
 
 def judge_alone(call: Call, policy: Policy, now: float) -> Verdict:
     """Return the verdict of the first gate that has one, by this policy without its layers."""
+    if not call.spelled:
+        known = policy.known.get(call[:3])
+        if known is not None:
+            return known
+    if policy.flows.asked:
+        call = with_outbound(call, policy)
     for gate in GATES:
-        verdict = _run(gate, call, policy, now)
+        verdict = run_gate(gate, call, policy, now)
         if verdict is not None:
+            _remember(call, policy, verdict)
             return verdict
     # Unreachable while Cedar always decides; a gate added later must not open a hole.
     return Verdict(DENY, "internal", "internal_error", "no gate has a verdict")
+
+
+def _remember(call: Call, policy: Policy, verdict: Verdict) -> None:
+    """Keep a verdict that every further call of this tool, resource or prompt gets as well."""
+    if verdict.gate not in _BY_NAME or call.spelled or len(call.name) > MAX_KEPT:
+        return
+    rules = policy.rules.candidates(call.server, call.kind, call.name)
+    if rules and not rules[0].is_unconditional:
+        return
+    if len(policy.known) >= MAX_REMEMBERED:
+        policy.known.clear()
+    policy.known[call[:3]] = verdict
+
+
+def with_outbound(call: Call, policy: Policy) -> Call:
+    """Return a call with the fact ``outbound``, if it sends data out by this policy's own lists."""
+    return call._replace(facts=policy.flows.facts_of(call.server, call.name, call.facts))
 
 
 class Step(NamedTuple):
@@ -172,14 +281,21 @@ class Step(NamedTuple):
 def explain_alone(call: Call, policy: Policy, now: float) -> list[Step]:
     """Run the same gates as ``judge_alone`` and return what each considered and decided."""
     steps = []
+    if policy.flows.asked:
+        call = with_outbound(call, policy)
     for gate in GATES:
-        verdict = _run(gate, call, policy, now)
-        name, sight = _SIGHTS[gate]
-        failed = verdict is not None and verdict.gate == "internal"
-        steps.append(Step(name, "the gate failed" if failed else sight(call, policy), verdict))
-        if verdict is not None:
+        steps.append(explain_gate(gate, call, policy, now))
+        if steps[-1].verdict is not None:
             break
     return steps
+
+
+def explain_gate(gate: Gate, call: Call, policy: Policy, now: float) -> Step:
+    """Return what one gate considered and decided."""
+    verdict = run_gate(gate, call, policy, now)
+    name, sight = _SIGHTS[gate]
+    failed = verdict is not None and verdict.gate == "internal"
+    return Step(name, "the gate failed" if failed else sight(call, policy), verdict)
 
 
 def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:
@@ -192,7 +308,8 @@ def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:
     return verdict._replace(workflow=workflow)
 
 
-def _run(gate: Gate, call: Call, policy: Policy, now: float) -> Verdict | None:
+def run_gate(gate: Gate, call: Call, policy: Policy, now: float) -> Verdict | None:
+    """Return the verdict of one gate; a gate that fails denies the call."""
     try:
         return gate(call, policy, now)
     except Exception as error:  # noqa: BLE001  whatever a gate trips over, the call must not pass it
@@ -216,7 +333,11 @@ def _seen_by_rules(call: Call, policy: Policy) -> str:
     told = []
     for rule in rules:
         matches = rule in matching
-        told.append(f"{rule.id} {'matches' if matches else 'fails on its conditions'}")
+        facts = f" on the facts {' '.join(sorted(rule.facts))}" if rule.facts else ""
+        needs = f" and needs the scopes {' '.join(rule.scopes)}" if rule.scopes else ""
+        told.append(
+            f"{rule.id} {f'matches{facts}{needs}' if matches else 'fails on its conditions'}"
+        )
         if rule is matching[-1]:
             break
     else:
@@ -231,9 +352,16 @@ def _seen_by_cedar(call: Call, policy: Policy) -> str:
     return "no policies" if policy.cedar is None else f"{policy.cedar.count} policies"
 
 
+def _seen_by_contents(call: Call, policy: Policy) -> str:
+    del policy
+    where = "the URI" if call.kind == RESOURCE else "the arguments"
+    return f"secrets in {where}, because of servers.{call.server}.arguments.block_secrets"
+
+
 _SIGHTS: Final[Mapping[Gate, tuple[str, Callable[[Call, Policy], str]]]] = {
     visibility_gate: ("visibility", _seen_by_visibility),
     rules_gate: ("rules", _seen_by_rules),
     cedar_gate: ("cedar", _seen_by_cedar),
+    contents_gate: ("contents", _seen_by_contents),
 }
 """The name of each gate, and a function that describes what it considered."""

@@ -13,6 +13,7 @@ A secret is masked by its exact run of characters, and the mask says its kind an
 import json
 import re
 from collections.abc import Callable, Iterable
+from copy import copy
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -145,6 +146,13 @@ TOKEN_FORMS: Final = (
 """Patterns of secrets that are masked anywhere in a text."""
 
 
+CHEAP_STEPS: Final = 64
+"""Steps per character that a configured expression may always take; words take fewer."""
+
+MAX_STEPS: Final = 100_000_000
+"""Further steps of the configured expressions on one value: a second or two. A text that would
+take more is masked as a whole."""
+
 MAX_NAMES: Final = 10_000
 """Maximum number of remembered harmless names: more than all tools of an agent have."""
 
@@ -187,7 +195,7 @@ def is_mask(text: str) -> bool:
 class _View:
     """What is masked for one kind of reader."""
 
-    __slots__ = ("_forms", "_may_hide", "_patterns", "masks_any_value")
+    __slots__ = ("_forms", "_left", "_may_hide", "_patterns", "masks_any_value")
 
     def __init__(
         self,
@@ -202,10 +210,22 @@ class _View:
         self._may_hide = may_hide
         self.masks_any_value = masks_any_value
         """Whether a value with a secret name, or a configured match, is masked whatever it is."""
+        self._left = MAX_STEPS
+        """Steps that searching for the configured expressions may still take."""
+
+    def for_one_value(self) -> "_View":
+        """Return a view whose steps are for one value and all that is in it."""
+        return copy(self)
 
     def match_patterns(self, text: str) -> str:
-        """Mask what the configured expressions match."""
+        """Mask what the configured expressions match, or all of a text that is too costly."""
         for pattern in self._patterns:
+            steps = pattern.steps(text)
+            # Ordinary text is always searched: nobody can hide it behind text that costs much.
+            if steps > CHEAP_STEPS * len(text):
+                if steps > self._left:
+                    return self._configured(text)
+                self._left -= steps
             text = pattern.replace(text, self._configured)
         return text
 
@@ -291,19 +311,19 @@ class Redactor:
 
     def mask_text(self, text: str) -> str:
         """Return a text for the record, with everything that looks like a secret masked."""
-        return self._text(text, self._record)
+        return self._text(text, self._view(self._record))
 
     def mask_value(self, value: Any) -> Any:
         """Return a copy of a JSON value for the record, with its secrets masked."""
-        return self._value(value, self._record)
+        return self._value(value, self._view(self._record))
 
     def review_text(self, text: str) -> str:
         """Return a text for a person who approves: only what cannot run is masked."""
-        return self._text(text, self._review)
+        return self._text(text, self._view(self._review))
 
     def review_value(self, value: Any) -> Any:
         """Return a copy of a JSON value for a person who approves: only what cannot run is masked."""
-        return self._value(value, self._review)
+        return self._value(value, self._view(self._review))
 
     def is_clean(self, value: Any, text: str) -> bool:
         """Check quickly that a JSON value has nothing to mask; False means that it may have.
@@ -326,6 +346,9 @@ class Redactor:
         return type(value) is list and all(
             type(one) in _LEAVES or self._has_plain_names(one) for one in value
         )
+
+    def _view(self, view: _View) -> _View:
+        return view.for_one_value() if self._has_patterns else view
 
     def _learn_name(self, name: str) -> bool:
         """Remember a harmless name; tools use few names and repeat them."""

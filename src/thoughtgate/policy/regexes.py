@@ -43,7 +43,7 @@ _SYMBOL: Final = re.compile(
 class Pattern:
     """An expression that is safe to run on malicious text."""
 
-    __slots__ = ("_regex", "max_length", "pattern")
+    __slots__ = ("_regex", "_runs", "_ways", "max_length", "pattern")
 
     pattern: str
     """The expression as written."""
@@ -62,8 +62,25 @@ class Pattern:
         if plain.flags & re.VERBOSE:
             raise ValueError("verbose expressions (?x) are not supported")
         self._regex = _compiled(_strict_ends(pattern))
-        self.max_length = _longest_text(pattern)
+        work = _reckon(pattern)
+        self.max_length = _longest_text(pattern, work)
+        self._ways = work.ways
+        self._runs = tuple(map(_run_of, _repeated_symbols(pattern)))
         self.pattern = pattern
+
+    def steps(self, text: str) -> int:
+        """Return how many steps ``replace`` may take for a text; finding out takes linear time.
+
+        A search starts at every character, and a repeat goes on for as long as the characters that
+        it matches do: for words, that is not far.
+        """
+        steps = self._ways * len(text) * (1 if len(text) <= self.max_length else 2)
+        for run in self._runs:
+            longest = len(text)
+            if run is not None:
+                longest = max((len(one[0]) for one in run.finditer(text)), default=0)
+            steps *= 1 + min(longest, self.max_length)
+        return steps
 
     def search(self, text: str) -> bool | None:
         """Tell whether the expression matches in the text; None if the text is too long."""
@@ -119,7 +136,7 @@ def _strict_ends(pattern: str) -> str:
 class _Work:
     """How much backtracking a part of an expression can cause."""
 
-    __slots__ = ("branches", "choices", "repeats")
+    __slots__ = ("branches", "choices", "length", "repeats")
 
     def __init__(self) -> None:
         self.choices = 1
@@ -128,6 +145,14 @@ class _Work:
         """Alternatives at this level."""
         self.repeats = 0
         """Unbounded repeats."""
+        self.length = 1
+        """Steps of one match of the bounded repeats, one inside the other."""
+
+    @property
+    def ways(self) -> int:
+        """Steps at each character, not counting unbounded repeats."""
+        # What is written out is short; only repeats of repeats are long.
+        return max(self.choices * self.branches, self.length if self.length > MAX_PATTERN else 1)
 
     def add(self, inner: "_Work | None", low: int = 1, most: int = 1) -> None:
         """Add a repeated group, or a repeated single character (None).
@@ -139,8 +164,13 @@ class _Work:
         unbounded = inner.repeats if inner else 0
         if (most > 1 and unbounded) or (most > _LARGE_COUNT and ways > 1):
             raise ValueError("a repeated group must not hold repeats or alternatives")
-        if most > _LARGE_COUNT:
-            self.repeats += low != most
+        length = (inner.length if inner else 1) * (most if low == most else min(most, _LARGE_COUNT))
+        self.length = min(MAX_STEPS + 1, self.length + length)
+        if most > _LARGE_COUNT and low == most:
+            # One way to match, which takes as many steps at each character.
+            self.choices = min(MAX_STEPS + 1, self.choices * most)
+        elif most > _LARGE_COUNT:
+            self.repeats += 1
         else:
             self.choices = min(
                 MAX_STEPS + 1, self.choices * ways ** max(most, 1) * (most - low + 1)
@@ -148,19 +178,18 @@ class _Work:
             self.repeats += unbounded
 
 
-def _longest_text(pattern: str) -> int:
+def _longest_text(pattern: str, work: _Work) -> int:
     """Return the maximum text length for which a search stays within the steps.
 
     Raises:
         ValueError: the expression could take exponential time, or needs too many steps.
     """
-    work = _reckon(pattern)
     if work.repeats > MAX_REPEATS:
         raise ValueError(f"at most {MAX_REPEATS} unbounded repeats (* + {{n,}}) in an expression")
     # An unanchored search starts again at every character: one more power of the length.
     anchored = pattern.startswith(("^", r"\A")) and work.branches == 1
     power = work.repeats + (not anchored)
-    steps = MAX_STEPS / (work.choices * work.branches)
+    steps = MAX_STEPS / work.ways
     longest = int(steps ** (1 / power)) if power else int(steps)
     if longest < MIN_TEXT:
         raise ValueError("the expression has too many optional parts; split the rule")
@@ -214,3 +243,25 @@ def _times(symbol: str) -> tuple[int, int] | None:
     if not comma:
         return int(low), int(low)
     return int(low or 0), int(high) if high else _LARGE_COUNT + 1 + int(low)
+
+
+def _repeated_symbols(pattern: str) -> list[str]:
+    """Return what each unbounded repeat repeats: a character or set; empty for a group."""
+    found, before = [], ""
+    # Escapes of several characters are several symbols here, so what is repeated is not known.
+    is_known = re.search(r"\\[xuUN0]", pattern) is None
+    for match in _SYMBOL.finditer(pattern):
+        symbol = match.group()
+        times = _times(symbol)
+        if times is not None and times[1] > _LARGE_COUNT and times[0] != times[1]:
+            found.append(before if is_known and before != ")" else "")
+        if not symbol.startswith("(?#"):
+            before = symbol
+    return found
+
+
+def _run_of(symbol: str) -> re.Pattern[str] | None:
+    """Return an expression for the text that a repeat of a symbol can match, with any flags."""
+    if not symbol:
+        return None
+    return _compiled(f"(?s)(?:(?i:{symbol})|(?a:{symbol})|(?ai:{symbol})|{symbol})+")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from thoughtgate.policy.call import DENY, FORWARD, MAX_KEPT, Call, Condition, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, MAX_KEPT, Call, Condition, Verdict
 from thoughtgate.policy.conditions import judge_conditions
 from thoughtgate.policy.selectors import Selector
 from thoughtgate.wire.readings import ArgumentReadings
@@ -35,25 +35,38 @@ class Rule:
     """Conditions on the arguments."""
     annotations: tuple[Condition, ...] = ()
     """Conditions on the tool's annotations; only in rules that make a verdict stricter."""
+    facts: frozenset[str] = frozenset()
+    """Facts that must all hold (``policy.facts``); only in rules that make a verdict stricter."""
     workflow: str = ""
     """For ``approve``: the workflow."""
     reason: str = ""
     """The reason, for the record and the approver."""
     redact: bool = False
     """Mask secrets in the result as well."""
+    scopes: tuple[str, ...] = ()
+    """Scopes that the caller's token must have; a call without one of them is refused."""
     verdict: Verdict = field(init=False, compare=False, repr=False)
     """The verdict for a matching call; for ``approve``, before the workflow is filled in."""
+    is_unconditional: bool = field(init=False, compare=False, repr=False)
+    """Whether it decides every call that its selector matches, whoever makes it and with whatever."""
 
     def __post_init__(self) -> None:
         """Create the verdict once, because most calls use it."""
         kind = "governance_denied" if self.action == DENY else ""
         verdict = Verdict(self.action, "rules", kind, self.reason, self.id, redact=self.redact)
+        if self.facts and self.action == APPROVE:
+            verdict = verdict._replace(on_facts=True)
         object.__setattr__(self, "verdict", verdict)
+        conditional = self.conditions or self.annotations or self.scopes or self.facts
+        object.__setattr__(self, "is_unconditional", not conditional)
 
     def accepts(self, call: Call, readings: ArgumentReadings | None = None) -> bool:
         """Tell whether a call that the selector matches also meets the conditions."""
-        if not self.conditions and not self.annotations:
+        if not self.conditions and not self.annotations and not self.facts:
             return True
+        # Facts that cannot be read count as holding: such a rule only makes a verdict stricter.
+        if self.facts and call.facts is not None and not self.facts <= call.facts:
+            return False
         outcomes = (
             judge_conditions(self.conditions, call.arguments, readings),
             judge_conditions(self.annotations, call.annotations or {}, readings)

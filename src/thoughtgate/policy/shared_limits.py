@@ -45,6 +45,11 @@ IDLE_S: Final = 10.0
 
 GROWTH: Final = 4
 
+PORTION_S: Final = 60.0
+"""How long a portion of a budget may be used before the store must confirm it: until then, a reset
+counts it even if the gate seems to have died. While the store is away, leased calls go on for as
+long."""
+
 LAPSE_S: Final = 1.0
 """How long a leased part of a rate may be used."""
 
@@ -67,6 +72,10 @@ class BudgetAsk(NamedTuple):
     """How many may be granted for later calls."""
     held: int
     """How many are left of the last portion."""
+    row: str = ""
+    """The key under which the store counts the last portion."""
+    epoch: int = 0
+    """The window of the last portion."""
 
 
 class RateAsk(NamedTuple):
@@ -113,6 +122,8 @@ class Portion(NamedTuple):
     """The window of the budget to which it belongs."""
     row: str = ""
     """The key under which the store counts it: a full table counts new keys together."""
+    kept: int = 0
+    """How many calls of the last portion may still be used."""
 
 
 class Refused(NamedTuple):
@@ -138,6 +149,9 @@ class SharedCounts(Protocol):
 
     def time(self, now: float) -> float:
         """Return the store's time."""
+
+    def elapsed(self) -> float:
+        """Return seconds on a clock that nobody sets, and that does not stop with the process."""
 
     def take(self, asked: Asked, now: float) -> Mapping[str, Portion] | Refused:
         """Grant everything that is asked for, by key, or nothing."""
@@ -174,6 +188,8 @@ class _Lease:
     ends_at: float = inf
     epoch: int = 0
     row: str = ""
+    confirmed_until: float = -inf
+    """Until when it may be used without asking the store, on the clock ``elapsed``."""
     wanted: int = 1
     leased_at: float = -inf
     refused: Refused | None = None
@@ -292,14 +308,16 @@ class SharedLimitState(LimitState):
                     return lease.refused
         if not counts:
             return self._counts.look(asked, now)
+        started = self._counts.elapsed()
         answer = self._counts.take(asked, now)
         if isinstance(answer, Refused):
             self._remember_refusal(answer, at)
             return answer
         for ask in asked.budgets:
-            _receive(self._budgets[ask.key], answer[_BUDGET + ask.key], at)
+            lease = self._budgets[ask.key]
+            _receive(lease, answer[_BUDGET + ask.key], at)
+            lease.confirmed_until = started + PORTION_S
         for one in asked.rates:
-            self._rates[one.key].calls = 0  # they would lapse before the new ones
             _receive(self._rates[one.key], answer[_RATE + one.key], at)
         return None
 
@@ -351,14 +369,17 @@ class SharedLimitState(LimitState):
                 needed[key] += 1
                 limits[key] = limit
         asks = []
+        elapsed = self._counts.elapsed() if needed else 0.0
         for key in sorted(needed):
             lease, limit = self._budgets[key], limits[key]
             if at >= lease.ends_at:
                 # What is left belongs to a window that is over.
                 lease.calls = 0
-            if lease.calls < needed[key]:
+            if lease.calls < needed[key] or elapsed >= lease.confirmed_until:
                 wanted = 0 if limit.exact else _next_wanted(lease, at)
-                asks.append(BudgetAsk(key, limit, needed[key], wanted, lease.calls))
+                held = lease.calls
+                ask = BudgetAsk(key, limit, needed[key], wanted, held, lease.row, lease.epoch)
+                asks.append(ask)
         return needed, asks
 
     def _rate_asks(
@@ -456,11 +477,9 @@ def _next_wanted(lease: _Lease, at: float) -> int:
 
 
 def _receive(lease: _Lease, portion: Portion, at: float) -> None:
-    lease.wanted = max(1, portion.calls)
-    lease.leased_at = at
-    if lease.epoch != portion.epoch:
-        lease.calls = 0  # of a window that is over
-    lease.calls += portion.calls
+    if portion.calls:
+        lease.wanted, lease.leased_at = portion.calls, at
+    lease.calls = portion.kept + portion.calls
     lease.ends_at, lease.epoch, lease.row = portion.ends_at, portion.epoch, portion.row
     lease.refused, lease.refused_until = None, -inf
 

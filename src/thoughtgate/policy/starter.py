@@ -10,7 +10,7 @@ STARTER_TEXT: Final = """\
 # ThoughtGate starter policy.
 #
 # The gate forwards and records every call, but asks a person before running a tool that
-# deletes, overwrites, executes or spends. The same policy applies if there is no config file.
+# destroys, executes or spends. The same policy applies if there is no config file.
 # Check this file:      thoughtgate validate-config -c thoughtgate.yaml
 # See what it decides:  thoughtgate policy explain --server S --tool T --args '{}'
 
@@ -39,18 +39,12 @@ rules:
     action: approve
     reason: the server says that this tool destroys
 
-  - id: starter-deletes
+  - id: starter-destroys
     kind: tool
     words: [delete, deletes, del, remove, removes, rm, rmdir, drop, destroy, erase, purge, truncate,
-            wipe, unlink, uninstall, revoke, reset, format, kill, terminate]
+            wipe, unlink, uninstall, revoke, reset, format, kill, terminate, overwrite, overwrites]
     action: approve
-    reason: the name says that this tool deletes
-
-  - id: starter-overwrites
-    kind: tool
-    words: [overwrite, write, replace, edit, patch, rename, move, mv, chmod, chown]
-    action: approve
-    reason: the name says that this tool overwrites
+    reason: the name says that this tool destroys
 
   - id: starter-executes
     kind: tool
@@ -67,6 +61,7 @@ rules:
     reason: the name says that this tool spends
 
 # Where approval is requested: in the console, for five minutes; then the call is denied.
+# With `ask: once_per_tool`, an approval covers that tool until the agent's session ends.
 approval:
-  default: {channel: console, timeout: 5m, on_timeout: deny}
+  default: {channel: console, timeout: 5m, on_timeout: deny, ask: each_call}
 """
