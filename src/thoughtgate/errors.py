@@ -21,10 +21,14 @@ KINDS: Final[dict[str, int]] = {
     "task_not_found": -32602,
     "internal_error": -32603,
     "upstream_connection_failed": -32000,
+    "upstream_tls_failed": -32000,
+    "upstream_unauthorized": -32000,
+    "upstream_bad_response": -32000,
     "server_start_failed": -32000,
     "upstream_timeout": -32001,
     "tool_call_timeout": -32001,
     "policy_denied": -32003,
+    "content_blocked": -32003,
     "task_expired": -32005,
     "task_cancelled": -32006,
     "approval_rejected": -32007,
@@ -34,13 +38,78 @@ KINDS: Final[dict[str, int]] = {
     "budget": -32009,
     "duplicate": -32009,
     "breaker": -32009,
+    "definition_held": -32010,
     "policy_drift": -32011,
+    "insufficient_scope": -32012,
     "service_unavailable": -32013,
     "server_not_running": -32013,
     "governance_denied": -32014,
     "not_exposed": -32015,
 }
 """Every kind of error a caller can be told, with its number before 2026-07-28."""
+
+_CONNECTION: Final = "upstream_connection_failed"
+_TIMEOUT: Final = "upstream_timeout"
+_TLS: Final = "upstream_tls_failed"
+_UNAUTHORIZED: Final = "upstream_unauthorized"
+_BAD_RESPONSE: Final = "upstream_bad_response"
+_START: Final = "server_start_failed"
+_NOT_RUNNING: Final = "server_not_running"
+
+LOGIN_REQUIRED: Final = "login_required"
+
+CAUSES: Final[dict[str, tuple[str, str]]] = {
+    "dns_failed": (_CONNECTION, "the server's host name cannot be resolved"),
+    "connection_refused": (_CONNECTION, "the server's port refused the connection"),
+    "network_unreachable": (_CONNECTION, "there is no route to the server"),
+    "connection_failed": (_CONNECTION, "the server cannot be reached"),
+    "connection_lost": (_CONNECTION, "the server closed the connection before it answered"),
+    "stream_ended": (_CONNECTION, "the server ended its stream before it answered"),
+    "session_lost": (_CONNECTION, "the server no longer knows the session"),
+    "proxy_failed": (_CONNECTION, "the HTTP proxy did not connect to the server"),
+    "exited": (_CONNECTION, "the server exited before it answered"),
+    "stopped": (_CONNECTION, "the server was stopped"),
+    "gate_closing": (_CONNECTION, "the gate is closing"),
+    "connect_timeout": (_TIMEOUT, "the server did not accept the connection in time"),
+    "answer_timeout": (_TIMEOUT, "the server did not answer in time"),
+    "idle_timeout": (_TIMEOUT, "the server's stream was silent for too long"),
+    "tls_unknown_ca": (_TLS, "the server's certificate was issued by an unknown authority"),
+    "tls_wrong_host": (_TLS, "the server's certificate is for a different host name"),
+    "tls_expired": (_TLS, "the server's certificate has expired"),
+    "tls_not_yet_valid": (_TLS, "the server's certificate is not valid yet"),
+    "tls_client_certificate": (_TLS, "the server did not accept the gate's client certificate"),
+    "tls_failed": (_TLS, "no TLS connection to the server could be made"),
+    "status_401": (_UNAUTHORIZED, "the server needs a login or refused our credentials"),
+    "status_403": (_UNAUTHORIZED, "the server does not permit this with our credentials"),
+    "status_407": (_UNAUTHORIZED, "the HTTP proxy refused our credentials"),
+    LOGIN_REQUIRED: (_UNAUTHORIZED, "nobody is signed in to the server"),
+    "renewal_failed": (_UNAUTHORIZED, "the gate's access to the server could not be renewed"),
+    "rate_limited_by_server": (_BAD_RESPONSE, "the server has received too many requests"),
+    "unavailable": (_BAD_RESPONSE, "the server is temporarily unavailable"),
+    "redirected": (_BAD_RESPONSE, "the server redirects, and redirects are not followed"),
+    "status": (_BAD_RESPONSE, "the server answered with an HTTP error"),
+    "wrong_type": (_BAD_RESPONSE, "the server's answer is neither JSON nor an event stream"),
+    "wrong_encoding": (_BAD_RESPONSE, "the server's answer has an unknown content encoding"),
+    "too_large": (_BAD_RESPONSE, "the server's answer is too large"),
+    "wrong_id": (_BAD_RESPONSE, "the server's answer has the id of a different request"),
+    "not_http": (_BAD_RESPONSE, "the server's answer is not HTTP"),
+    "not_json": (_BAD_RESPONSE, "the server's answer is not a valid JSON-RPC message"),
+    "no_answer": (_BAD_RESPONSE, "the server's response contains no answer to the request"),
+    "start_failed": (_START, "the server could not be started"),
+    "start_timeout": (_START, "the server was not ready in time"),
+    "bad_handshake": (_START, "the server did not answer the handshake properly"),
+    "wrong_revision": (_START, "the server supports no MCP revision that the gate supports"),
+    "disabled": (_NOT_RUNNING, "the server is disabled in the config"),
+    "stopped_by_hand": (_NOT_RUNNING, "the server was stopped by hand"),
+}
+"""Why a server cannot be used: the kind of the error and the reason, by cause.
+
+A cause is more precise than a kind. It stands with the HTTP status, if there is one, in the data
+of errors, in the record, on standard error and in ``status``.
+"""
+
+MAX_RETRY_AFTER_S: Final = 86_400
+"""The longest ``Retry-After`` of a server that is passed on."""
 
 _STANDARD_CODES: Final = range(-32768, -32599)
 """Codes that JSON-RPC itself defines; they are the same in every revision."""
@@ -136,15 +205,56 @@ class UsageError(ThoughtGateError):
 
 
 class PeerError(ThoughtGateError):
-    """The other end broke the protocol; ``kind`` says how."""
+    """The other end broke the protocol or gave no usable answer; ``kind`` and ``cause`` say how."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        cause: str = "",
+        *,
+        status: int = 0,
+        retry_after: int = 0,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
+        self.cause = cause
+        """A key of ``CAUSES``; empty if the error is not about a server."""
+        self.status = status
+        """The HTTP status of the server's answer; 0 if there was none."""
+        self.retry_after = min(max(retry_after, 0), MAX_RETRY_AFTER_S)
+        """Seconds after which the server asks to be tried again; 0 if it does not say."""
+
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """What an error, a record and ``status`` say about it besides the kind."""
+        return _facts(self.cause, str(self), self.status, self.retry_after)
+
+
+def upstream_error(
+    cause: str, reason: str = "", *, status: int = 0, retry_after: int = 0
+) -> PeerError:
+    """Return the error for a cause; ``reason`` replaces the one of the table."""
+    kind, usual = CAUSES[cause]
+    if not reason:
+        reason = f"{usual} (HTTP status {status})" if status else usual
+    return PeerError(kind, reason, cause, status=status, retry_after=retry_after)
 
 
 class PeerGone(ThoughtGateError):  # noqa: N818 - a peer that left is a fact, not an error
     """The other end is not there, or left."""
+
+    kind: Final = "upstream_connection_failed"
+
+    def __init__(self, message: str, cause: str = "connection_lost") -> None:
+        super().__init__(message)
+        self.cause = cause
+        """A key of ``CAUSES``."""
+
+    @property
+    def facts(self) -> dict[str, str | int]:
+        """What an error, a record and ``status`` say about it besides the kind."""
+        return _facts(self.cause, str(self), 0, 0)
 
 
 class ServerExited(PeerGone):
@@ -153,6 +263,18 @@ class ServerExited(PeerGone):
     before_answer: Final = "the server exited before it answered"
     """What the callers of its open requests are told."""
 
+    def __init__(self, message: str, cause: str = "exited") -> None:
+        super().__init__(message, cause)
+
+
+def _facts(cause: str, reason: str, status: int, retry_after: int) -> dict[str, str | int]:
+    facts: dict[str, str | int] = {"cause": cause} if cause else {}
+    if status:
+        facts["status"] = status
+    if retry_after:
+        facts["retry_after"] = retry_after
+    return {**facts, "reason": reason} if reason else facts
+
 
 class RecordError(ThoughtGateError):
     """The record could not be written, so nothing may be forwarded."""
@@ -160,6 +282,10 @@ class RecordError(ThoughtGateError):
 
 class StoreError(ThoughtGateError):
     """A store could not be opened, read or written."""
+
+
+class LoginError(ThoughtGateError):
+    """Signing in to a server failed; the text says why and what to do, and holds nothing secret."""
 
 
 class Conflict(ThoughtGateError):  # noqa: N818 - names what happened

@@ -189,3 +189,12 @@ def test_so_many_names_are_probed_and_no_more(monkeypatch: pytest.MonkeyPatch) -
     observed = [CallTarget("s", "tool", f"t{number}") for number in range(50)]
     changes = compare(Policy(), Policy(default=FORWARD), observed)
     assert len(changes) == 1 + 6
+
+
+def test_a_token_with_every_scope_is_probed_too() -> None:
+    def policy(action: str) -> Policy:
+        pays = Selector(names=compile_globs(["pay"]))
+        return Policy(rules=RuleSet([Rule("r", action, pays, scopes=("write",))]))
+
+    found = compare(policy("approve"), policy("forward"))
+    assert (LOOSENS, "any other server: tool pay with every scope") in [one[:2] for one in found]

@@ -57,6 +57,11 @@ def test_a_rule_that_may_match_is_left_alone(first: str, second: str) -> None:
     assert rules(first, second) == []
 
 
+def test_a_server_that_only_an_agents_config_has_is_no_mistake() -> None:
+    text = "schema: 1\ndefault: deny\nservers: {a: {}, '*': {}}\nrules: [{server: files, action: deny}]\n"
+    assert findings(text) == []
+
+
 def test_listed_servers_and_globs_are_known() -> None:
     text = "schema: 1\ndefault: deny\nservers: {a: {}, '*': {}}\nrules: [{server: [a, 'b*'], action: deny}]\n"
     assert findings(text) == []
@@ -73,17 +78,18 @@ def test_a_rule_may_lie_behind_several() -> None:
     ("text", "key"),
     [
         (
-            "default: deny\nservers: {a: {}, '*': {}}\nrules: [{server: b, action: deny}]",
+            "default: deny\nservers: {github: {}, '*': {}}\nrules: [{server: githb, action: deny}]",
             "rules[0].server",
         ),
         (
-            "default: deny\nservers: {a: {}, '*': {}}\nlimits: [{server: b, budget: 1}]",
+            "default: deny\nservers: {github: {}, '*': {}}\nlimits: [{server: githb, budget: 1}]",
             "limits[0].server",
         ),
         ("default: deny\ncedar: {policies: [p]}", "cedar"),
         ("default: forward", "default"),
         ("default: deny\nprofile: development", "profile"),
         ("default: deny\napproval: {a: {on_timeout: approve}}", "approval.a.on_timeout"),
+        ("default: deny\nrules: [{tool: a, action: forward, scope: w}]", "rules[0].scope"),
     ],
 )
 def test_what_is_doubtful_is_a_warning(text: str, key: str) -> None:
@@ -119,3 +125,21 @@ def test_a_default_that_stands_nowhere_has_no_line() -> None:
         text, file="t", env={"THOUGHTGATE_PROFILE": "development"}, read_text=lambda _: ""
     )
     assert [one.problem.line for one in lint(settings, parse(text, file="t"), "t")] == [0]
+
+
+def test_scopes_are_fine_where_agents_have_tokens() -> None:
+    listen = "{transport: http, auth: {type: jwt, jwks_url: https://h/k, issuer: i, audience: a}}"
+    rule = "{tool: a, action: forward, scope: [tools:write]}"
+    assert findings(f"schema: 1\ndefault: deny\nrules: [{rule}]\nlisten: {listen}\n") == []
+
+
+def test_a_fact_that_no_server_provides_is_named() -> None:
+    found = rules("{when_facts: [untrusted, outbound], action: deny}")
+    assert [one[:2] for one in found] == [("warning", "rules[0].when_facts")]
+
+
+def test_a_rule_for_more_facts_is_behind_one_for_fewer() -> None:
+    wide = "{when_facts: [private], action: deny}"
+    narrow = "{when_facts: [private, untrusted], action: deny}"
+    assert any(level == "error" for level, *_ in rules(wide, narrow))
+    assert not any(level == "error" for level, *_ in rules(narrow, wide))

@@ -14,7 +14,10 @@ from thoughtgate.analysis.replay import (
     replay,
 )
 from thoughtgate.policy.call import FORWARD, POLICY
+from thoughtgate.policy.cedar import CedarEngine
+from thoughtgate.policy.cedar_text import CedarSource
 from thoughtgate.policy.conditions import parse_conditions
+from thoughtgate.policy.facts import Flows
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.limits import Limit, Rate
 from thoughtgate.policy.policy import Policy
@@ -173,3 +176,27 @@ def test_a_verdict_that_hangs_on_annotations_says_so() -> None:
 def test_a_masked_name_makes_a_verdict_uncertain() -> None:
     (outcome,) = replay(rows({"tool": "https://host/?token=[REDACTED] #1a2b3c4d"}), policy())
     assert outcome.uncertain == "the name on record is masked"
+
+
+def test_recorded_facts_are_used_and_missing_ones_are_a_doubt() -> None:
+    facts = frozenset({"untrusted", "outbound"})
+    asking = Policy(
+        default=FORWARD, rules=RuleSet([Rule("leak", "deny", facts=facts)]), flows=Flows(asked=True)
+    )
+    known = rows({"facts": "private untrusted"}, {"facts": ""}, {"facts": None})
+    held, free, unknown = replay(known, asking)
+    assert (held.decision, held.uncertain) == (BLOCK_WORD, "")
+    assert (free.decision, free.uncertain) == (ALLOW_WORD, "")
+    assert unknown.uncertain == "leak looks at facts, which are not on record"
+    engine = CedarEngine(
+        [CedarSource("p", "permit(principal, action, resource) when {context.facts.isEmpty()};")]
+    )
+    cedar = Policy(default=POLICY, cedar=engine, flows=Flows(asked=True))
+    held, _, unknown = replay(known, cedar)
+    assert held.decision == BLOCK_WORD
+    assert unknown.uncertain == "Cedar looks at facts, which are not on record"
+
+
+def test_a_call_that_was_stopped_has_no_outcome() -> None:
+    stopped = {"decision": BLOCK_WORD, "gate": "stop"}
+    assert replay(rows(stopped, {"gate": "facts", "decision": BLOCK_WORD}), policy()) == []

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from tests.support.records import T0
 
 from thoughtgate.analysis.replay import RecordedCall, ReplayOutcome, recorded_call, replay
+from thoughtgate.core.approval import Decision
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import CANCELLED, ERROR, NOWHERE, OK, Record, call_ended
 from thoughtgate.core.tool_listing import DONE
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, POLICY, PRODUCTION

@@ -165,3 +165,13 @@ def test_too_many_rules_to_compare_cannot_be_told(monkeypatch: pytest.MonkeyPatc
 
     assert effects(many, many) == []
     assert effects(many, [*many, rule(DENY, "c")]) == [(UNTOLD, "3 parts")]
+
+
+def test_scopes_tighten_when_they_come_and_loosen_when_they_go() -> None:
+    free, bound = rule(FORWARD, "pay"), rule(FORWARD, "pay", scopes=("write",))
+    assert one_effect([free], [bound], DENY) == TIGHTENS
+    assert one_effect([bound], [free], DENY) == LOOSENS
+    other = rule(FORWARD, "pay", scopes=("read",))
+    assert one_effect([bound], [other], DENY) == UNTOLD
+    assert effects([bound], [rule(FORWARD, "pay", scopes=("write",))], DENY) == []
+    assert one_effect([bound], [rule(DENY, "pay")], DENY) == TIGHTENS

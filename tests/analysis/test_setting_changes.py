@@ -4,7 +4,12 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD
-from thoughtgate.analysis.setting_changes import EFFECTS, JUDGED_ELSEWHERE, compare_settings
+from thoughtgate.analysis.setting_changes import (
+    EFFECTS,
+    JUDGED_ELSEWHERE,
+    JUDGED_WHOLE,
+    compare_settings,
+)
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.settings import (
     ServerSettings,
@@ -43,6 +48,8 @@ def leaves(kind: Any, place: str = "") -> set[str]:
         inner = NAMED.get(key) or next(filter(is_dataclass, (hint, *get_args(hint))), None)
         if key in JUDGED_ELSEWHERE | {"cedar"}:
             continue
+        if key in JUDGED_WHOLE:
+            inner = None
         found |= leaves(inner, key) if inner is not None else {key}
     return found
 
@@ -186,3 +193,52 @@ def test_options_of_a_channel_are_compared_without_their_values() -> None:
 
     assert (change.effect, change.subject) == (UNTOLD, "approval.a.options.ring")
     assert "secret" not in str(change)
+
+
+INSPECTED = "servers: {{a: {{command: x, {}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ("results: {redact: [hard]}", "results: {block: [hard]}", TIGHTENS),
+        ("results: {block: [hard]}", "results: {hold: [hard]}", LOOSENS),
+        ("results: {block: [hard, soft]}", "results: {block: [hard]}", LOOSENS),
+        ("results: {block: [hard]}", "eager: true", LOOSENS),
+        ("eager: true", "results: {annotate: [soft]}", TIGHTENS),
+        ("results: {block: [hard], redact: [hard]}", "results: {block: [hard]}", CHANGES),
+    ],
+)
+def test_less_strict_treatments_of_results_loosen(old: str, new: str, effect: str) -> None:
+    found = effects(INSPECTED.format(old), INSPECTED.format(new))
+    assert found["servers.a.results"] == effect
+
+
+def test_secrets_in_arguments_and_what_the_star_says() -> None:
+    guarded = "arguments: {block_secrets: true}"
+    found = effects(INSPECTED.format(guarded), INSPECTED.format("eager: true"))
+    assert found["servers.a.arguments"] == LOOSENS
+    found = effects(INSPECTED.format("eager: true"), INSPECTED.format(guarded))
+    assert found["servers.a.arguments"] == TIGHTENS
+    star = "servers: {{'*': {{results: {{block: [hard]}}}}, a: {{command: x{}}}}}"
+    found = effects(star.format(""), star.format(", results: {}"))
+    assert found["servers.a.results"] == LOOSENS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        (SERVER % "provides: [untrusted]", SERVER % "provides: []", LOOSENS),
+        (SERVER % "provides: []", SERVER % "provides: [private]", TIGHTENS),
+        (SERVER % "timeout: 1s", SERVER % "timeout: 1s, outbound: [send]", LOOSENS),
+        (SERVER % "outbound: [send]", SERVER % "timeout: 30s", TIGHTENS),
+        (SERVER % "outbound: [send]", SERVER % "outbound: []", LOOSENS),
+        (SERVER % "outbound: [send]", SERVER % "outbound: [send, post]", TIGHTENS),
+        ("facts: {window: 2h}", "facts: {window: 1h}", LOOSENS),
+        ("facts: {window: 1h}", "facts: {window: 2h}", TIGHTENS),
+    ],
+)
+def test_fewer_facts_loosen(old: str, new: str, effect: str) -> None:
+    subjects = ("servers.a.provides", "servers.a.outbound", "facts.window_s")
+    found = {name: one for name, one in effects(old, new).items() if name in subjects}
+    assert list(found.values()) == [effect]

@@ -60,7 +60,10 @@ _TLS = {"certificate": "c.pem", "key": "k.pem"}
         console({"trusted_proxies": ["10.0.0.0/8", "fd00::1"]}, host="10.0.0.1"),
         console({"sign_out_url": "/oauth2/sign_out"}),
         console({"sign_out_url": "https://idp.example/logout"}),
-        {**console(), **listen(auth={"type": "jwt", "jwks_url": "https://h", "audience": "b"})},
+        {
+            **console(),
+            **listen(auth={"type": "jwt", "jwks_url": "https://h", "issuer": "i", "audience": "b"}),
+        },
         {"console": {"host": "::1", "port": 7777}},
     ],
 )
@@ -88,7 +91,12 @@ def test_a_console_on_a_network_may_be_so(data: dict[str, Any]) -> None:
             "console.sign_in.jwt.jwks_url",
         ),
         (
-            {**console(), **listen(auth={"type": "jwt", "jwks_url": "https://h", "audience": "a"})},
+            {
+                **console(),
+                **listen(
+                    auth={"type": "jwt", "jwks_url": "https://h", "issuer": "i", "audience": "a"}
+                ),
+            },
             "console.sign_in.jwt.audience",
         ),
         ({"approval": {"a": {"approvers": ["ann", "group:"]}}}, "approval.a.approvers[1]"),
@@ -99,7 +107,15 @@ def test_a_console_that_strangers_could_use_is_refused(data: dict[str, Any], key
 
 
 def test_a_group_may_have_as_many_members_as_are_required() -> None:
-    assert found({"approval": {"a": {"approvers": ["group:sre"], "required": 2}}}) == {}
+    signed_in = {"console": {"sign_in": {"issuer": "https://sso.example.org"}}}
+    workflow = {"approval": {"a": {"approvers": ["group:sre"], "required": 2}}}
+    assert "approval.a.required" not in found({**workflow, **signed_in})
+
+
+def test_approvers_who_must_sign_in_need_a_sign_in() -> None:
+    lonely = {"approval": {"a": {"approvers": ["group:sre", "user:ann@example.org"]}}}
+    assert "console.sign_in" in found(lonely)["approval.a.approvers"]
+    assert found({"approval": {"a": {"approvers": ["group:sre", "ann"]}}}) == {}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +132,7 @@ def test_a_group_may_have_as_many_members_as_are_required() -> None:
         {"rules": [{"server": "anything", "action": "deny"}]},
         {"rules": [{"tool": "x", "kind": "tool"}]},
         {"rules": [{"action": "approve", "approval": "default"}]},
+        {"rules": [{"action": "approve", "scope": "tools:write"}]},
         {"rules": [{"action": "policy"}], "cedar": {"policies": ["x"]}},
         {"limits": [{"budget": 0}]},
         {"approval": {"a": SLACK, "b": {"timeout": "5s"}}},
@@ -181,6 +198,7 @@ def test_what_fits_together_is_left_alone(data: dict[str, Any]) -> None:
         ({"listen": {"auth": {"type": "bearer", "token_env": "T"}}}, "listen.auth"),
         (listen(host="0.0.0.0"), "listen.auth"),
         (listen(host="gate.example"), "listen.auth"),
+        ({"rules": [{"action": "deny", "scope": "a"}]}, "rules[0].scope"),
         (listen(auth={"type": "bearer"}), "listen.auth.token_env"),
         (listen(auth={"type": "bearer", "token_env": "T", "allow": []}), "listen.auth.allow"),
         (
@@ -189,10 +207,28 @@ def test_what_fits_together_is_left_alone(data: dict[str, Any]) -> None:
         ),
         (listen(auth={"type": "ip_allowlist", "allow": []}), "listen.auth.allow"),
         (
-            listen(auth={"type": "jwt", "jwks_url": "http://h", "audience": "x"}),
+            listen(auth={"type": "jwt", "jwks_url": "http://h", "issuer": "i", "audience": "x"}),
             "listen.auth.jwks_url",
         ),
-        (listen(auth={"type": "jwt", "jwks_url": "https://h"}), "listen.auth.audience"),
+        (
+            listen(auth={"type": "jwt", "jwks_url": "https://h", "issuer": "i"}),
+            "listen.auth.audience",
+        ),
+        (
+            listen(auth={"type": "jwt", "jwks_url": "https://h", "audience": "x"}),
+            "listen.auth.issuer",
+        ),
+        (
+            listen(
+                auth={
+                    "type": "jwt",
+                    "jwks_url": "https://h",
+                    "audience": "x",
+                    "issuer": "https://i#",
+                }
+            ),
+            "listen.auth.issuer",
+        ),
         (listen(public_url="gate"), "listen.public_url"),
         (listen(port=5, admin_port=5), "listen.admin_port"),
         ({"namespaces": {"n": ["a"]}}, "namespaces.n[0]"),
@@ -259,6 +295,10 @@ def test_a_condition_may_compare_with_null() -> None:
         ({"command": "x", "env": {"A": "\0"}}, "env.A"),
         ({"url": "http://h/", "headers": {"A": "x\r\nB: y"}}, "headers.A"),
         ({"url": "http://h/", "headers": {"A:": "x"}}, "headers.A:"),
+        ({"url": "http://h/", "headers": {"Host": "other"}}, "headers.Host"),
+        ({"url": "http://h/", "headers": {"content-length": "0"}}, "headers.content-length"),
+        ({"url": "http://h/", "headers": {"Transfer-Encoding": "x"}}, "headers.Transfer-Encoding"),
+        ({"url": "http://h/", "headers": {"Mcp-Session-Id": "x"}}, "headers.Mcp-Session-Id"),
         ({"url": "http://h/\r\nX: y"}, "url"),
         ({"url": "http://h/a b"}, "url"),
     ],
@@ -321,3 +361,47 @@ def test_options_are_for_installed_channels() -> None:
         "approval.a.options": "only for channels that a package provides; console is built in",
         "approval.b.options": "only for channels that a package provides; slack is built in",
     }
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"tls": {"ca": "c.pem"}, "proxy": "http://p:3128", "max_answer": "64KiB"}, []),
+        ({"proxy": "none"}, []),
+        ({"proxy": "environment"}, []),
+        ({"proxy": "http://u:p@proxy/"}, []),
+        ({"proxy": "socks5://p:1"}, ["proxy"]),
+        ({"proxy": "https://p:1"}, ["proxy"]),
+        ({"proxy": "http://p:1/path"}, ["proxy"]),
+        ({"proxy": "http://p:99999"}, ["proxy"]),
+        ({"proxy": "p:1"}, ["proxy"]),
+        ({"tls": {"client_cert": "c.pem"}}, ["tls.client_key"]),
+        ({"tls": {"client_key": "k.pem"}}, ["tls.client_cert"]),
+        ({"max_answer": 65_535}, ["max_answer"]),
+        ({"max_answer": "much"}, []),
+        ({"url": "http://h/mcp", "tls": {"ca": "c.pem"}}, ["tls"]),
+    ],
+)
+def test_how_an_http_server_is_reached(fields: dict[str, Any], wrong: list[str]) -> None:
+    data = server(**{"url": "https://h/mcp", **fields})
+    assert list(found(data)) == [f"servers.a.{one}" for one in wrong]
+
+
+@pytest.mark.parametrize("key", ["transport", "tls", "proxy", "max_answer"])
+def test_keys_of_http_servers_are_refused_for_others(key: str) -> None:
+    values = {"transport": "sse", "tls": {"ca": "c"}, "proxy": "none", "max_answer": "1MiB"}
+    assert found(server(command="x", **{key: values[key]})) == {f"servers.a.{key}": "requires url"}
+
+
+def test_the_password_of_a_proxy_is_not_quoted() -> None:
+    words = found(server(url="https://h/mcp", proxy="https://u:secret@p:1"))
+    assert "secret" not in str(words)
+
+
+def test_clients_are_known_by_certificates_only_if_they_must_show_one() -> None:
+    tls = {"cert": "c.pem", "key": "k.pem"}
+    key = "listen.tls.client_ca"
+    assert list(found(listen(auth={"type": "mtls"}, tls=tls))) == [key]
+    assert list(found(listen(auth={"type": "mtls"}))) == [key]
+    assert found(listen(auth={"type": "mtls"}, tls={**tls, "client_ca": "ca.pem"})) == {}
+    assert list(found({"listen": {"tls": tls}})) == ["listen.tls"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thoughtgate.config.console_settings import DEFAULT_CONSOLE, SignInSettings
+from thoughtgate.config.console_settings import DEFAULT_CONSOLE, SignInSettings, login_page_at
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.errors import ConfigError
@@ -46,3 +46,21 @@ def test_a_token_without_issuer_audience_or_keys_is_refused(key: str) -> None:
 def test_a_header_is_a_plain_name() -> None:
     with pytest.raises(ConfigError, match=r"console.sign_in.header"):
         _settings(f"public_url: https://c.example, sign_in: {{{TOKEN}, header: 'X: y'}}")
+
+
+@pytest.mark.parametrize(
+    ("console", "page"),
+    [
+        ("port: 7777", ""),
+        (f"public_url: https://c.example, sign_in: {{{TOKEN}}}", "https://c.example/servers"),
+        (f"enabled: false, public_url: https://c.example, sign_in: {{{TOKEN}}}", ""),
+    ],
+)
+def test_the_login_page_is_known_if_the_console_has_a_fixed_url(console: str, page: str) -> None:
+    assert _settings(console).console.login_page == page
+
+
+def test_the_login_page_has_nothing_of_a_sign_in_link() -> None:
+    assert login_page_at("") == ""
+    link = "http://127.0.0.1:7777/login?token=secret"
+    assert login_page_at(link) == "http://127.0.0.1:7777/servers"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from thoughtgate.config.load import load_project_settings
+from thoughtgate.config.parse import parse
 from thoughtgate.config.project_policy import restrict
 from thoughtgate.errors import ConfigError
 
@@ -59,7 +60,7 @@ def test_a_default_that_asks_cedar_leaves_the_decision_to_the_user() -> None:
 
 def test_references_to_variables_are_taken_literally() -> None:
     text = "schema: 1\ndefault: deny\nrules: [{tool: '${HOME}', action: forward}]\n"
-    settings, _ = load_project_settings(text, file="f")
+    settings, _ = load_project_settings(parse(text, file="f"), file="f")
     assert settings.rules[0].selector.names == ("${HOME}",)
 
 
@@ -77,5 +78,5 @@ def test_references_to_variables_are_taken_literally() -> None:
 )
 def test_the_part_that_counts_is_checked_like_any_config(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=r"^f") as caught:
-        load_project_settings(text, file="f")
+        load_project_settings(parse(text, file="f"), file="f")
     assert words in str(caught.value)

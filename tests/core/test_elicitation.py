@@ -53,6 +53,55 @@ def test_a_client_that_can_show_forms_is_asked(said: dict[str, Any]) -> None:
     assert sent["params"]["requestedSchema"]["required"] == ["decision"]
 
 
+PAGE = "http://127.0.0.1:4000/approvals/k3f9ab"
+TOLD = PersonAsked(1, IDENT, "", 1.0, "drop on db waits.", PAGE)
+
+
+@pytest.mark.parametrize(
+    ("said", "params"),
+    [
+        ({}, {"requestedSchema": {"type": "object", "properties": {}}}),
+        ({"url": {}}, {"mode": "url", "elicitationId": IDENT, "url": PAGE}),
+    ],
+)
+def test_a_client_is_told_that_a_call_waits_and_its_answer_decides_nothing(
+    said: dict[str, Any], params: dict[str, Any]
+) -> None:
+    prompts = asked({"elicitation": said})
+    (command,) = prompts.show(TOLD, message(CALL), "run.1", modern=False)
+    assert json.loads(command.data)["params"] == {**params, "message": "drop on db waits."}
+    accept = {"action": "accept", "content": {"decision": "approve"}}
+    answer = message({"id": IDENT, "result": accept})
+    assert prompts.take(answer, 5.0) == []
+    assert prompts.take(answer, 5.0) is None, "it is no longer ours"
+
+
+def test_a_notice_is_taken_back_like_a_question() -> None:
+    prompts = asked({"elicitation": {}})
+    prompts.show(TOLD, message(CALL), "run.1", modern=False)
+    (command,) = prompts.close("run.1")
+    assert isinstance(command, ToAgent)
+    assert json.loads(command.data)["params"]["requestId"] == IDENT
+
+
+@pytest.mark.parametrize(
+    ("told", "call", "modern"),
+    [
+        (TOLD._replace(waits=""), CALL, False),
+        (TOLD._replace(ident=""), CALL, False),
+        (TOLD, CALL, True),
+        (TOLD, None, False),
+    ],
+)
+def test_nothing_is_shown_without_a_text_or_an_id_or_where_it_would_end_the_call(
+    told: PersonAsked, call: dict[str, Any] | None, modern: bool
+) -> None:
+    prompts = asked({"elicitation": {}})
+    about = message(call) if call is not None else None
+    assert prompts.show(told, about, "run.1", modern=modern) == []
+    assert Elicitations().show(TOLD, message(CALL), "run.1", modern=False) == []
+
+
 @pytest.mark.parametrize(
     "said", [None, {}, {"elicitation": None}, {"elicitation": {"url": {}}}, {"elicitation": 5}, []]
 )

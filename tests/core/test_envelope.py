@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.json_values import json_objects
 
+from thoughtgate.core import envelope as module
 from thoughtgate.core.envelope import (
     GENESIS,
     MAX_KEPT,
+    TRAFFIC,
     Envelope,
     Run,
+    SessionPeers,
     expected_chain,
     render_time,
     seal,
@@ -48,7 +51,7 @@ def test_a_line_has_every_member_of_the_envelope() -> None:
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert body == {
-        "v": "1.1",
+        "v": "1.3",
         "type": "message",
         "ts": "2023-11-14T22:13:20.999Z",
         "run_id": "run-1",
@@ -140,7 +143,8 @@ def test_names_of_many_servers_are_not_remembered_without_end() -> None:
 
 
 def test_another_encoder_may_write_the_body() -> None:
-    assert Envelope(FULL).wrap(_record(x=1), lambda _: b'{"x": 2}').endswith(b',"x": 2')
+    [line] = Envelope(FULL).wrap_all([_record(x=1)], lambda _: b'{"x": 2}')
+    assert line.endswith(b',"x": 2')
 
 
 @given(st.integers(0, 4_102_444_800_000))
@@ -152,3 +156,32 @@ def test_times_are_utc_with_milliseconds(milliseconds: int) -> None:
     assert render_time(at).startswith(moment.strftime("%Y-%m-%dT%H:%M:%S."))
     assert render_time(at).endswith("Z")
     assert len(render_time(at)) == len("2023-11-14T22:13:20.999Z")
+
+
+def test_events_of_a_session_say_who_its_agent_is() -> None:
+    peers = SessionPeers()
+    calls, traffic = Envelope(FULL, peers=peers), Envelope(FULL, TRAFFIC, peers)
+
+    def peer(envelope: Envelope, session: str) -> Any:
+        line = envelope.wrap(Record("message", 1.0, "up", session, {"message": {}}))
+        return json.loads(line + b"}").get("peer")
+
+    assert peer(calls, "1") is None
+    peers.introduce("1", {"client": 'a "b" 1', "address": ""})
+    peers.introduce("1", {"principal": "me"})
+    peers.introduce("1", {"principal": "me"})
+    for envelope in (calls, traffic):
+        assert peer(envelope, "1") == {"client": 'a "b" 1', "principal": "me"}
+        assert peer(envelope, "2") is None
+
+
+def test_so_many_agents_are_remembered_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(module, "MAX_KEPT", 2)
+    peers = SessionPeers()
+    envelope = Envelope(FULL, peers=peers)
+    for number in range(4):
+        peers.introduce(str(number), {"client": "x"})
+        for kind in ("a", "b", "c"):
+            envelope.wrap(Record(kind, 1.0, "up", str(number), {}))
+    assert [peers.rendered(str(number)) != "" for number in range(4)] == [False, False, True, True]

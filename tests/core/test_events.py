@@ -13,6 +13,7 @@ from thoughtgate.core.events import (
     NotSent,
     ServerGone,
     ServerSent,
+    ServerStarted,
     Ticked,
 )
 
@@ -28,6 +29,7 @@ from thoughtgate.core.events import (
         AgentGone(1.0),
         CallerGone(1, 1.0),
         ServerGone("gone", 1.0),
+        ServerStarted(1.0),
         Ticked(1.0),
     ],
 )

@@ -131,15 +131,14 @@ def test_what_cannot_be_remembered_says_why(
 
 
 @pytest.mark.promise("grants-end-with-the-definition")
-@pytest.mark.parametrize("scope", [EXACT, TOOL])
 @pytest.mark.parametrize(
-    ("given", "now", "decides", "ends"),
+    ("scope", "given", "now", "decides", "ends"),
     [
-        ("", "", True, False),
-        ("d1", "d1", True, False),
-        ("d1", "d2", False, True),
-        ("d1", "", False, False),
-        ("", "d1", False, False),
+        (EXACT, "", "", True, False),
+        (EXACT, "", "d1", False, False),
+        *((scope, "d1", "d1", True, False) for scope in (EXACT, TOOL)),
+        *((scope, "d1", "d2", False, True) for scope in (EXACT, TOOL)),
+        *((scope, "d1", "", False, False) for scope in (EXACT, TOOL)),
     ],
 )
 def test_a_grant_is_for_the_definition_that_it_was_given_for(
@@ -155,6 +154,23 @@ def test_a_grant_is_for_the_definition_that_it_was_given_for(
     assert has_lost_definition(grant, later) is ends
     assert not has_lost_definition(grant, later._replace(tool="other"))
     assert not has_lost_definition(grant, later._replace(session="s9"))
+
+
+@pytest.mark.promise("grants-end-with-the-definition")
+def test_a_tool_that_no_list_has_shown_is_not_remembered_as_a_whole() -> None:
+    asked = an_approval(definition="")
+    by = Reviewer("terminal:ann")
+    made = grant_from(asked, Remember(SESSION, TOOL), by=by, ident="g1", now=NOW)
+    assert isinstance(made, Refusal)
+    assert "has not listed the tool" in made.text
+    # Nor does a grant count that an earlier version gave.
+    given = grant_from(an_approval(), Remember(SESSION, TOOL), by=by, ident="g1", now=NOW)
+    assert isinstance(given, Grant)
+    assert not matches(given._replace(definition=""), asked, NOW + 1)
+    prompt = an_approval(definition="", kind="prompt")
+    assert isinstance(
+        grant_from(prompt, Remember(SESSION, TOOL), by=by, ident="g1", now=NOW), Grant
+    )
 
 
 @pytest.mark.promise("params-are-bound")

@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 
 from thoughtgate.core import judge as judge_module
-from thoughtgate.core.approval import Vote
-from thoughtgate.core.judge import (
-    MAX_KEPT,
-    MAX_SAID,
-    CallRequest,
-    Decision,
-    Judge,
-    Ruling,
-    refusal,
-)
+from thoughtgate.core.approval import Decision, Vote, refusal
+from thoughtgate.core.judge import MAX_KEPT, MAX_SAID, Judge
+from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, message_seen
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
 from thoughtgate.policy.cedar import CedarEngine
@@ -105,6 +98,24 @@ def test_a_callers_trace_and_its_wish_for_a_task_are_on_the_record() -> None:
 
 
 @pytest.mark.requirement("EVT-005")
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        (42, "42"),
+        ("req-42", "req-42"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[token, 40 characters]"),
+        (10**300, "1" + "0" * 127),
+    ],
+)
+def test_the_id_of_the_request_is_on_the_record_without_secrets(
+    given: int | str, recorded: str
+) -> None:
+    question = _question("read")._replace(message_id=given)
+    start = _bodies(Judge(_policy(), "run").judge(question))["tool_call_start"]
+    # A masked name has a short digest, which tells names apart.
+    assert start["call"]["message_id"].partition(" #")[0] == recorded
+
+
 def test_call_ids_count_up() -> None:
     judge = Judge(_policy(), "run")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from thoughtgate.core.judge import CallRequest, Judge
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import SERVER_TO_AGENT, message_seen
 from thoughtgate.core.tool_listing import DONE, FAILED, LIST_FIRST
 from thoughtgate.policy.call import DENY, FORWARD

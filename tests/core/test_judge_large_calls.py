@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.core.judge import CallRequest, Decision, Judge, Ruling
+from thoughtgate.core.approval import Decision
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.globs import compile_globs

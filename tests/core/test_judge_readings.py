@@ -6,7 +6,9 @@ import pytest
 
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
-from thoughtgate.core.judge import CallRequest, Decision, Judge
+from thoughtgate.core.approval import Decision
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.policy import Policy
 from thoughtgate.wire.methods import Named

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.core.approval import digest_of
-from thoughtgate.core.judge import MAX_KEPT, CallRequest, Decision, Judge, Ruling
+from thoughtgate.core.approval import Decision, digest_of
+from thoughtgate.core.judge import MAX_KEPT, Judge
+from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.core.record_events import OK, Record, call_ended
 from thoughtgate.policy.call import APPROVE, FORWARD, Call
 from thoughtgate.policy.globs import compile_globs

@@ -2,7 +2,8 @@
 
 import pytest
 
-from thoughtgate.core.judge import CallRequest, Judge
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy

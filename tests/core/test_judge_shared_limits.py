@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from thoughtgate.core.judge import CallRequest, Decision, Judge
+from thoughtgate.core.approval import Decision
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.policy.call import (
     APPROVE,
     DENY,

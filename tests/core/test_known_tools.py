@@ -91,3 +91,12 @@ def test_a_list_is_fetched_for_an_unknown_tool_and_after_a_change() -> None:
 def test_what_has_no_canonical_form_has_no_hash() -> None:
     assert hash_of({"a": float("nan")}) == ""
     assert len(hash_of({"a": 1})) == 64
+
+
+def test_the_last_list_says_whether_a_server_makes_tasks() -> None:
+    tools = KnownTools()
+    assert not tools.makes_tasks("s", "t")
+    tools.learn("s", ({"name": "t", "execution": {"taskSupport": "optional"}},))
+    assert tools.makes_tasks("s", "t")
+    tools.learn("s", ({"name": "t", "execution": {"taskSupport": "forbidden"}},))
+    assert not tools.makes_tasks("s", "t")

@@ -7,6 +7,7 @@ import pytest
 from thoughtgate.core.negotiation import (
     INFO,
     carried_capabilities,
+    changed_lists,
     completed,
     discover_result,
     initialize_params,
@@ -188,3 +189,10 @@ def test_what_a_server_wants_to_know_is_read() -> None:
     assert input_requests({"resultType": "input_required"}) == {}
     assert input_requests({"resultType": "complete"}) is None
     assert input_requests(None) is None
+
+
+def test_only_lists_whose_changes_a_server_declared_are_announced() -> None:
+    said = {"tools": {"listChanged": True}, "prompts": {}, "resources": {"listChanged": "yes"}}
+    method = "notifications/tools/list_changed"
+    assert changed_lists({"capabilities": said}) == [{"jsonrpc": "2.0", "method": method}]
+    assert changed_lists({"capabilities": []}) == changed_lists({}) == []

@@ -118,14 +118,17 @@ def test_a_started_server_is_known_by_its_process() -> None:
     assert record.body == {"server": {"pid": 7}}
 
 
+GONE, START = "upstream_connection_failed", "server_start_failed"
+
+
 @pytest.mark.parametrize(
     ("code", "was_up", "facts"),
     [
-        (3, True, {"state": "exited", "exit_code": 3}),
-        (-9, True, {"state": "exited", "exit_code": 137}),
-        (3, False, {"state": "exited", "exit_code": 3}),
-        (None, True, {"state": "lost"}),
-        (None, False, {"state": "failed_to_start"}),
+        (3, True, {"state": "exited", "exit_code": 3, "cause": "exited", "kind": GONE}),
+        (-9, True, {"state": "exited", "exit_code": 137, "cause": "exited", "kind": GONE}),
+        (3, False, {"state": "exited", "exit_code": 3, "cause": "exited", "kind": START}),
+        (None, True, {"state": "lost", "cause": "connection_lost", "kind": GONE}),
+        (None, False, {"state": "failed_to_start", "cause": "start_failed", "kind": START}),
     ],
 )
 def test_an_ended_server_says_how_it_ended(

@@ -162,3 +162,16 @@ def test_however_they_come_none_is_lost_and_none_counts_twice(
                 write(strangers.take(refused(at) if is_frame else rejected(at)))
     write(strangers.rest())
     assert written == caused
+
+
+def test_folded_errors_keep_their_first_and_last_id() -> None:
+    events = RepeatedEvents()
+    for number in range(1, MAX_EACH + 4):
+        record = refused(1.0)
+        record.body["frame"]["correlation_id"] = f"run.e{number}"
+        events.take(record)
+    (folded,) = events.rest()
+    frame = folded.body["frame"]
+    assert frame["first_correlation_id"] == f"run.e{MAX_EACH + 1}"
+    assert frame["correlation_id"] == f"run.e{MAX_EACH + 3}"
+    assert frame["repeated"] == 3

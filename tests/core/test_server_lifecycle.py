@@ -14,6 +14,7 @@ from thoughtgate.core.server_lifecycle import (
     HALTED,
     MAX_BACKOFF_S,
     MAX_FAILURES,
+    NEEDS_LOGIN,
     RUNNING,
     STABLE_S,
     STARTING,
@@ -48,6 +49,13 @@ def test_a_server_is_started_when_it_is_wanted_and_stopped_when_unused() -> None
     assert after(WANTED, CAME_UP, UNUSED).state == STOPPING
     assert after(WANTED, CAME_UP, UNUSED, ENDED).state == STOPPED
     assert after(WANTED, CAME_UP, UNUSED, ENDED, WANTED).state == STARTING
+
+
+def test_a_server_that_needs_a_login_waits_for_the_next_call() -> None:
+    refused = advance(after(WANTED), NEEDS_LOGIN, 5.0, "sign in")
+
+    assert refused == Supervision(STOPPED, since=5.0, reason="sign in")
+    assert after(WANTED, CAME_UP, start=refused).state == RUNNING
 
 
 def test_a_server_stopped_by_hand_is_started_by_hand_alone() -> None:

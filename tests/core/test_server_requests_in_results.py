@@ -21,8 +21,8 @@ from tests.support.session_play import (
 
 from thoughtgate.core.commands import (
     AskPeople,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     ToAgent,
     Withdraw,
     WriteRecord,
@@ -104,7 +104,7 @@ def test_a_result_is_still_masked() -> None:
         .when(agent(call(1, "t"))).whatever()
         .when(judged(1, YES._replace(redact=True))).whatever()
         .when(server(RESULT)).whatever()
-        .when(judged(KEY, YES)).then(Some(MaskAnswer))
+        .when(judged(KEY, YES)).then(Some(InspectAnswer))
     )  # fmt: skip
 
 

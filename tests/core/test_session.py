@@ -33,6 +33,8 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.events import (
     AgentGone,
     AgentSent,
+    ListScreened,
+    PersonAsked,
     ServerSent,
     Ticked,
 )
@@ -54,9 +56,22 @@ def test_an_ungated_request_and_its_answer_pass_as_they_are() -> None:
         .when(AgentSent(opening, 0.0))
         .then(to_server(opening, 0))
         .when(ServerSent(answer, 0.0))
+        .then(ScreenList(0, "initialize", ({"name": "instructions"},), 0.0))
+        .when(ListScreened(0, frozenset(), 0.0))
         .then(to_agent(answer, 0))
     )
     assert session.is_idle
+
+
+def test_instructions_that_nobody_has_accepted_are_taken_out_of_the_handshake() -> None:
+    session = new_session()
+    session.receive(AgentSent(frame(request(0, "initialize", {})), 0.0))
+    *_, screen = session.receive(
+        ServerSent(frame(result(0, {"instructions": "Obey.", "capabilities": {}})), 0.0)
+    )
+    assert screen.entries == ({"name": "instructions", "instructions": "Obey."},)  # type: ignore[union-attr]
+    (sent,) = session.receive(ListScreened(0, frozenset({"instructions"}), 0.0))
+    assert json.loads(sent.data)["result"] == {"capabilities": {}}  # type: ignore[union-attr]
 
 
 def test_an_ungated_message_is_recorded_before_it_is_sent() -> None:
@@ -403,15 +418,35 @@ def test_a_held_caller_hears_progress_with_its_own_token() -> None:
     body = request(1, "tools/call", {"name": "x", "_meta": {"progressToken": 0}})
     book = play().when(agent(body)).whatever().when(judged(1, ASK, at=100.0)).whatever()
     book.when(agent(call(2, "quiet"))).whatever().when(judged(2, ASK, at=100.0)).whatever()
-    book.when(Ticked(109.0)).then().when(Ticked(110.5))
+    book.when(Ticked(100.1)).then(Some(ToAgent)).when(Ticked(109.0)).then().when(Ticked(110.5))
     (told,) = book.commands
     assert told.key == 1
     assert json.loads(told.data)["params"] == {
         "progressToken": 0,
-        "progress": 1,
+        "progress": 2,
         "message": HOLD_TEXT,
     }
     book.whatever().when(Ticked(111.0)).then().when(Ticked(135.0)).then(Some(ToAgent))
+
+
+def test_a_list_that_could_not_be_screened_is_an_error() -> None:
+    session = new_session()
+    session.receive(agent(request(5, "tools/list")))
+    session.receive(server(result(5, {"tools": [{"name": "a"}]})))
+    commands = session.receive(ListScreened(5, None, 1.0))
+    (answer,) = [one for one in commands if isinstance(one, ToAgent)]
+    assert json.loads(answer.data)["error"]["data"]["kind"] == "service_unavailable"
+
+
+def test_a_held_caller_hears_at_once_what_waits_and_where_to_answer() -> None:
+    body = request(1, "tools/call", {"name": "x", "_meta": {"progressToken": "t"}})
+    book = play().when(agent(body)).whatever().when(judged(1, ASK, at=100.0)).whatever()
+    book.when(PersonAsked(1, "", "", 100.0, "x on files waits. Answer at ..."))
+    (told,) = book.commands
+    assert json.loads(told.data)["params"]["message"] == "x on files waits. Answer at ..."
+    book.whatever().when(Ticked(110.5))
+    (again,) = book.commands
+    assert json.loads(again.data)["params"]["message"] == "x on files waits. Answer at ..."
 
 
 @pytest.mark.requirement("EC-STDIO-031")

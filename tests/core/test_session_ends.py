@@ -36,6 +36,7 @@ from thoughtgate.core.events import (
     NotSent,
     ServerGone,
     ServerSent,
+    ServerStarted,
     Ticked,
 )
 from thoughtgate.core.session_replies import LATE_FOR_S
@@ -63,6 +64,16 @@ def test_a_late_answer_to_a_cancelled_request_is_dropped_and_frees_the_id() -> N
         .when(server(hidden)).then()
         .when(agent(request(1, "ping"))).then(Some(ToServer))
     )  # fmt: skip
+
+
+def test_a_late_answer_is_no_fault_of_the_server() -> None:
+    session = new_session()
+    session.receive(agent(request(1, "server/discover")))
+    session.receive(agent(notification("notifications/cancelled", {"requestId": 1})))
+    late, twice = error(1, -32601), error(1, -32601)
+
+    assert [one.type for one in records(session, server(late))] == ["message"]
+    assert [one.type for one in records(session, server(twice))] == ["frame_refused"]
 
 
 def test_a_cancelled_call_ends_on_the_record() -> None:
@@ -320,7 +331,7 @@ def test_a_refused_frame_is_answered_recorded_and_not_sent(
     assert record.record.body["frame"]["enforced"] is True
     assert isinstance(reply, ToAgent)
     assert is_error(ident, kind)(reply)
-    assert json.loads(reply.data)["error"]["data"]["correlation_id"] == "1-f1"
+    assert json.loads(reply.data)["error"]["data"]["correlation_id"] == "1.e1"
 
 
 def test_the_record_tells_the_whole_size_of_an_oversized_frame() -> None:
@@ -372,4 +383,14 @@ def test_development_cannot_pass_bytes_that_are_gone_or_ids_that_would_mix() -> 
         .when(AgentSent(b"x" * (MAX_LINE + 1), 0.0)).then(fails(None, "invalid_request"))
         .when(agent(request(1, "ping"))).whatever()
         .when(agent(request(1, "ping"))).then(fails(1, "invalid_request"))
+    )  # fmt: skip
+
+
+def test_a_server_that_is_started_late_gets_what_is_asked_from_then_on() -> None:
+    (
+        play()
+        .when(ServerGone("the server could not be started", 0.0, "server_start_failed")).then()
+        .when(agent(request(1, "ping"))).then(fails(1, "server_start_failed"))
+        .when(ServerStarted(1.0)).then()
+        .when(agent(request(1, "ping"))).then(Some(ToServer))
     )  # fmt: skip

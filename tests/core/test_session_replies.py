@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import mcp.types
 import pytest
 from tests.support.frames import envelope, request
 from tests.support.frames import line as frame
@@ -12,12 +13,14 @@ from thoughtgate.core.record_events import AGENT_TO_SERVER, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
     LATE_FOR_S,
     NEVER_PASSED,
+    CorrelationIds,
     OpenRequests,
     PendingRequest,
     SessionReplies,
     SessionSettings,
     task_reply,
 )
+from thoughtgate.errors import code_of
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message
@@ -49,7 +52,7 @@ def test_refusals_have_their_own_correlation_ids() -> None:
     told = [replies.refused(fault, b"x", 0.0, AGENT_TO_SERVER)[1] for _ in range(2)]
     said = [json.loads(one.data) for one in told if isinstance(one, ToAgent)]
 
-    assert [one["error"]["data"]["correlation_id"] for one in said] == ["s1-f1", "s1-f2"]
+    assert [one["error"]["data"]["correlation_id"] for one in said] == ["s1.e1", "s1.e2"]
     assert said[0]["error"]["data"]["check"] == "malformed_json"
 
 
@@ -98,10 +101,37 @@ def test_a_denial_tells_kind_and_gate_and_no_rule() -> None:
     assert record.record.body["latency_ms"] == 1000
 
 
-def test_a_request_that_no_gate_judged_ends_without_a_record() -> None:
-    (reply,) = REPLIES.failed(1, ASKED._replace(call_id=""), "upstream_connection_failed", 2.0)
+def test_an_error_about_a_request_that_no_gate_judged_is_on_record() -> None:
+    replies = SessionReplies(SessionSettings("srv", "s1"), CorrelationIds("run"))
+    asked = ASKED._replace(call_id="", method="tools/list")
+    record, reply = replies.failed(1, asked, "upstream_connection_failed", 2.0)
 
     assert isinstance(reply, ToAgent)
+    assert isinstance(record, WriteRecord)
+    assert record.record.type == "request_failed"
+    assert record.record.body["request"] == {
+        "method": "tools/list",
+        "kind": "upstream_connection_failed",
+        "correlation_id": "run.e1",
+    }
+    assert json.loads(reply.data)["error"]["data"]["correlation_id"] == "run.e1"
+
+
+def test_an_error_about_a_task_gets_an_id_unless_it_has_one() -> None:
+    replies = SessionReplies(SessionSettings("srv", "s1"), CorrelationIds("run"))
+    asked = ASKED._replace(call_id="", method="tasks/get")
+    (same,) = replies.about_task(1, asked, {"error": {"data": {"correlation_id": "x"}}}, 1.0)
+    (result,) = replies.about_task(1, asked, {"result": {}}, 1.0)
+    record, reply = replies.about_task(1, asked, {"error": {"code": -32021}}, 1.0)
+    (of_call,) = replies.about_task(1, ASKED, {"error": {"code": -32021}}, 1.0)
+
+    assert isinstance(same, ToAgent)
+    assert isinstance(result, ToAgent)
+    assert isinstance(record, WriteRecord)
+    assert isinstance(reply, ToAgent)
+    assert isinstance(of_call, ToAgent)
+    assert json.loads(reply.data)["error"]["data"] == {"correlation_id": "run.e1"}
+    assert json.loads(of_call.data)["error"]["data"] == {"correlation_id": "run.1"}
 
 
 def test_a_clock_that_was_set_back_gives_no_negative_latency() -> None:
@@ -166,3 +196,48 @@ def test_a_token_leads_to_its_request_only_while_that_is_open() -> None:
     assert table.late == {1: 6.0}
     table.forget_late(6.1 + LATE_FOR_S)
     assert table.late == {}
+
+
+LOGIN = {"cause": "login_required", "reason": "run: thoughtgate login srv"}
+PAGE = "https://console.example/servers"
+URLS: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+
+
+def _login_error(page: str, capabilities: Any, asked: PendingRequest = ASKED, **facts: Any) -> Any:
+    replies = SessionReplies(SessionSettings("srv", "s1", login_page=page))
+    replies.prompts.declare(capabilities)
+    said = {**LOGIN, **facts}
+    told = replies.failed(1, asked, "upstream_unauthorized", 1.0, text="sign in", facts=said)[-1]
+    assert isinstance(told, ToAgent)
+    return json.loads(told.data)["error"]
+
+
+def test_a_client_that_opens_urls_is_given_the_page_for_the_login() -> None:
+    error = _login_error(PAGE, URLS)
+    data = error["data"]
+    assert mcp.types.ElicitationRequiredErrorData.model_validate(data).elicitations
+    assert error["code"] == -32042
+    assert (data["kind"], data["cause"]) == ("upstream_unauthorized", "login_required")
+    (asked,) = data["elicitations"]
+    assert (asked["mode"], asked["url"]) == ("url", PAGE)
+    assert asked["elicitationId"] == data["correlation_id"] == "run.1"
+    assert "'srv'" in asked["message"]
+
+
+@pytest.mark.parametrize(
+    ("page", "capabilities", "modern", "cause"),
+    [
+        ("", URLS, False, "login_required"),
+        (PAGE, {"elicitation": {}}, False, "login_required"),
+        (PAGE, {}, False, "login_required"),
+        (PAGE, URLS, True, "login_required"),
+        (PAGE, URLS, False, "dns_failed"),
+    ],
+)
+def test_otherwise_the_error_says_what_to_do(
+    page: str, capabilities: Any, cause: str, *, modern: bool
+) -> None:
+    asked = ASKED._replace(modern=modern)
+    error = _login_error(page, capabilities, asked, cause=cause)
+    assert error["code"] == code_of("upstream_unauthorized", modern=modern)
+    assert "elicitations" not in error["data"]

@@ -25,14 +25,14 @@ from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
     EndTask,
-    MaskAnswer,
+    InspectAnswer,
     ToAgent,
     ToServer,
     Withdraw,
 )
 from thoughtgate.core.events import (
     AgentGone,
-    AnswerMasked,
+    AnswerInspected,
     KeptAlive,
     ServerGone,
     TaskAnswered,
@@ -131,7 +131,7 @@ def test_a_task_that_could_not_be_made_is_withdrawn_and_answered() -> None:
     withdrawn, reply = book.commands
 
     assert isinstance(withdrawn, Withdraw)
-    assert json.loads(reply.data)["error"] == {"code": -1}
+    assert json.loads(reply.data)["error"] == {"code": -1, "data": {"correlation_id": "run.1"}}
     assert session.is_idle
     book.whatever().when(TaskMade(1, {}, 3.0)).then()
 
@@ -183,14 +183,14 @@ def test_an_answer_that_a_rule_wants_masked_goes_on_masked() -> None:
     session = new_session()
     book = play(session).when(agent(call(1, "x"))).whatever().when(judged(1, MASKED)).whatever()
     book.when(server(result(1, {"a": "secret"}))).then(
-        MaskAnswer(1, result(1, {"a": "secret"}), 0.0)
+        InspectAnswer(1, "run.1", result(1, {"a": "secret"}), 0.0)
     )
     assert session.is_open(1)
-    book.when(AnswerMasked(1, result(1, {"a": "*"}), 1.0)).then(
+    book.when(AnswerInspected(1, result(1, {"a": "*"}), 1.0)).then(
         to_agent(frame(result(1, {"a": "*"})), 1)
     )
     assert session.is_idle
-    book.when(AnswerMasked(1, None, 1.0)).then()
+    book.when(AnswerInspected(1, None, 1.0)).then()
 
 
 @pytest.mark.promise("names-are-masked")
@@ -198,16 +198,16 @@ def test_an_answer_that_a_rule_wants_masked_goes_on_masked() -> None:
 def test_what_a_server_says_about_its_tasks_may_have_to_be_masked(method: str) -> None:
     said = result(1, {"content": "secret"})
     book = play().when(agent(request(1, method, {"taskId": "the server's"}))).whatever()
-    asks = Some(MaskAnswer, lambda command: command.of_task)
+    asks = Some(InspectAnswer, lambda command: command.of_task)
     book.when(server(said)).then(asks)
-    book.when(AnswerMasked(1, said, 1.0)).then(to_agent(frame(said), 1))
+    book.when(AnswerInspected(1, said, 1.0)).then(to_agent(frame(said), 1))
 
 
 def test_an_answer_that_cannot_be_masked_is_not_given() -> None:
     book = play().when(agent(call(1, "x"))).whatever().when(judged(1, MASKED)).whatever()
     book.when(server(result(1, {"a": "secret"}))).whatever()
 
-    book.when(AnswerMasked(1, None, 1.0)).then(fails(1, "internal_error"))
+    book.when(AnswerInspected(1, None, 1.0)).then(fails(1, "internal_error"))
 
 
 def test_a_second_verdict_never_sends_an_answer_back_to_the_server() -> None:
@@ -223,7 +223,7 @@ def test_a_second_verdict_never_sends_an_answer_back_to_the_server() -> None:
     assert ended.body["status"] == "CANCELLED"
     assert "error" not in ended.body
     assert session.held_calls == 0
-    book.when(AnswerMasked(1, result(1), 5.0)).then()
+    book.when(AnswerInspected(1, result(1), 5.0)).then()
 
 
 def test_a_driver_may_keep_a_call_alive() -> None:

@@ -14,6 +14,9 @@ from thoughtgate.core.task import (
     MAX_TTL_S,
     MIN_TTL_S,
     TRANSITIONS,
+    advertise,
+    advertise_in_handshake,
+    advertise_tool,
     clamp_ttl,
     has_extension,
     move,
@@ -124,3 +127,70 @@ def test_a_config_may_bound_a_tasks_life() -> None:
 )
 def test_refusals_about_tasks_are_of_the_kinds_that_statuses_go_by(body: Any, kind: str) -> None:
     assert refusal_kind(body) == kind
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        {},
+        {"tasks": 1},
+        {"tasks": {"requests": 1}},
+        {"tasks": {"requests": {"tools": 1}}},
+    ],
+)
+def test_tasks_are_advertised_in_the_shape_of_2025_11_25(theirs: dict[str, Any]) -> None:
+    shown = advertise({"tools": {}, **theirs}, modern=False, lists=True)
+    assert shown["tools"] == {}
+    assert shown["tasks"] == {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+
+
+def test_advertising_keeps_what_the_server_offers() -> None:
+    theirs = {"tasks": {"list": {"x": 1}, "requests": {"sampling": {}, "tools": {"other": {}}}}}
+    tasks = advertise(theirs, modern=False)["tasks"]
+    assert tasks["list"] == {"x": 1}
+    assert tasks["requests"] == {"sampling": {}, "tools": {"call": {}, "other": {}}}
+
+
+def test_the_extension_is_advertised_to_modern_callers() -> None:
+    assert advertise({}, modern=True) == {"extensions": {EXTENSION: {}}}
+    both = advertise({"extensions": {"x": {}}}, modern=True)
+    assert set(both["extensions"]) == {EXTENSION, "x"}
+
+
+@pytest.mark.parametrize("execution", [None, {}, {"taskSupport": "forbidden"}, 7])
+def test_a_tool_may_be_called_as_a_task(execution: Any) -> None:
+    entry = {"name": "x"} if execution is None else {"name": "x", "execution": execution}
+    assert advertise_tool(entry)["execution"]["taskSupport"] == "optional"
+
+
+@pytest.mark.parametrize("support", ["optional", "required"])
+def test_a_tool_that_is_a_task_already_stays_as_it_is(support: str) -> None:
+    entry = {"name": "x", "execution": {"taskSupport": support}}
+    assert advertise_tool(entry) is entry
+
+
+def test_tasks_are_listed_only_where_callers_are_told_apart() -> None:
+    assert "list" not in advertise({}, modern=False)["tasks"]
+
+
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [
+        ("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}),
+        ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {"prompts": {}}}),
+        ("initialize", {"protocolVersion": "2025-11-25"}),
+        ("server/discover", {"capabilities": 1}),
+    ],
+)
+def test_a_handshake_without_use_for_tasks_stays_as_it_is(
+    method: str, result: dict[str, Any]
+) -> None:
+    assert advertise_in_handshake(result, method) is result
+
+
+def test_a_handshake_offers_tasks() -> None:
+    said: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+    shown = advertise_in_handshake(said, "initialize")
+    assert shown["capabilities"]["tasks"] == {"cancel": {}, "requests": {"tools": {"call": {}}}}
+    shown = advertise_in_handshake({"capabilities": {"tools": {}}}, "server/discover")
+    assert shown["capabilities"]["extensions"] == {EXTENSION: {}}

@@ -9,7 +9,7 @@ from tests.support.approvals import NOW
 from tests.support.tasks import a_task
 
 from thoughtgate.core import task_codec as codec
-from thoughtgate.core.task import CANCELLED, COMPLETED, EXTENSION, FAILED, RUNNING
+from thoughtgate.core.task import CANCELLED, COMPLETED, EXTENSION, FAILED, RUNNING, advertise
 
 RESULT = {"content": [{"type": "text", "text": "gone"}], "isError": False}
 DONE = a_task(phase=COMPLETED, outcome=json.dumps({"result": RESULT}), note="done")
@@ -53,7 +53,7 @@ def test_the_official_sdk_reads_every_older_shape() -> None:
         mcp.types.GetTaskResult.model_validate(codec.got(task, modern=False)["result"])
         mcp.types.CancelTaskResult.model_validate(codec.cancelled(task, modern=False)["result"])
         mcp.types.ListTasksResult.model_validate(codec.listed([task], "c")["result"])
-    advertised = codec.advertise({}, modern=False)["tasks"]
+    advertised = advertise({}, modern=False)["tasks"]
     assert mcp.types.ServerTasksCapability.model_validate(advertised).requests is not None
 
 
@@ -140,46 +140,6 @@ def test_a_request_without_the_extension_is_told_which_one_it_lacks() -> None:
     error = codec.missing_extension()["error"]
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        {},
-        {"tasks": 1},
-        {"tasks": {"requests": 1}},
-        {"tasks": {"requests": {"tools": 1}}},
-    ],
-)
-def test_tasks_are_advertised_in_the_shape_of_2025_11_25(theirs: dict[str, Any]) -> None:
-    shown = codec.advertise({"tools": {}, **theirs}, modern=False)
-    assert shown["tools"] == {}
-    assert shown["tasks"] == {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-
-
-def test_advertising_keeps_what_the_server_offers() -> None:
-    theirs = {"tasks": {"list": {"x": 1}, "requests": {"sampling": {}, "tools": {"other": {}}}}}
-    tasks = codec.advertise(theirs, modern=False)["tasks"]
-    assert tasks["list"] == {"x": 1}
-    assert tasks["requests"] == {"sampling": {}, "tools": {"call": {}, "other": {}}}
-
-
-def test_the_extension_is_advertised_to_modern_callers() -> None:
-    assert codec.advertise({}, modern=True) == {"extensions": {EXTENSION: {}}}
-    both = codec.advertise({"extensions": {"x": {}}}, modern=True)
-    assert set(both["extensions"]) == {EXTENSION, "x"}
-
-
-@pytest.mark.parametrize("execution", [None, {}, {"taskSupport": "forbidden"}, 7])
-def test_a_tool_may_be_called_as_a_task(execution: Any) -> None:
-    entry = {"name": "x"} if execution is None else {"name": "x", "execution": execution}
-    assert codec.advertise_tool(entry)["execution"]["taskSupport"] == "optional"
-
-
-@pytest.mark.parametrize("support", ["optional", "required"])
-def test_a_tool_that_is_a_task_already_stays_as_it_is(support: str) -> None:
-    entry = {"name": "x", "execution": {"taskSupport": support}}
-    assert codec.advertise_tool(entry) is entry
 
 
 def test_what_is_forwarded_is_what_was_asked() -> None:

@@ -76,7 +76,7 @@ def test_the_call_runs_when_the_approval_lands_and_the_result_waits() -> None:
     assert kinds(book.started("tg_1", NOW + 1)) == ["SaveTask"]
     assert ask(book, "tasks/get")["result"]["statusMessage"] == task_book.RUNNING_NOTE
     steps = book.finished("tg_1", {"jsonrpc": "2.0", "id": 7, "result": RESULT}, NOW + 2)
-    assert kinds(steps) == ["SaveTask"]
+    assert kinds(steps) == ["SaveTask", "NotifyTask"]
     task = book.task("tg_1")
     assert task is not None
     assert (task.phase, json.loads(task.outcome)) == (COMPLETED, {"result": RESULT})
@@ -141,7 +141,7 @@ def test_cancelling_stops_the_call_and_is_final() -> None:
     book = a_book()
     steps = book.request("key", ANN, "tasks/cancel", {"taskId": "tg_1"}, NOW + 1)
     assert steps is not None
-    assert kinds(steps) == ["StopTask", "SaveTask", "AnswerTask"]
+    assert kinds(steps) == ["StopTask", "SaveTask", "NotifyTask", "AnswerTask"]
     answer = steps[-1]
     assert isinstance(answer, AnswerTask)
     assert answer.body["result"]["status"] == "cancelled"

@@ -72,7 +72,7 @@ def test_the_call_is_judged_again_when_the_list_is_complete() -> None:
     session = listing(1, 2)
     page = result(FIRST, {"tools": [{"name": "t"}, 5], "nextCursor": "more"})
     (screen,) = session.receive(server(page))
-    assert screen == ScreenList(FIRST, "tools/list", ({"name": "t"},), 0.0)
+    assert screen == ScreenList(FIRST, "tools/list", ({"name": "t"},), 0.0, False)
     (frame,) = session.receive(ListScreened(FIRST, frozenset(), 0.0))
     assert isinstance(frame, ToServer)
     assert json.loads(frame.data)["params"] == {"cursor": "more"}

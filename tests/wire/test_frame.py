@@ -16,13 +16,13 @@ from thoughtgate.wire.frame import (
     MAX_NUMBER_ID,
     UNREAD,
     _read_any,
-    _read_plain,
     escape_separators,
     find_id,
     is_deeper_than,
     parse_strict,
     read_frame,
     read_message,
+    read_plain,
 )
 from thoughtgate.wire.lines import HEAD, MAX_LINE, LineSplitter, Oversized
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, RESPONSE, Fault, Message
@@ -520,15 +520,15 @@ def test_checks_that_leave_the_shape_unknown_are_listed() -> None:
 )
 @settings(max_examples=500, deadline=None)
 def test_what_is_read_at_once_is_read_the_same_as_slowly(body: dict[str, Any]) -> None:
-    plain = _read_plain(body, b"raw")
+    plain = read_plain(body, b"raw")
     assert plain is None or plain == _read_any(body, b"raw")
 
 
 def test_a_call_and_its_result_are_read_at_once() -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x"}}
-    assert _read_plain(call, b"raw") == Message(REQUEST, 1, "tools/call", call, b"raw")
+    assert read_plain(call, b"raw") == Message(REQUEST, 1, "tools/call", call, b"raw")
     answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert _read_plain(answer, b"raw") == Message(RESPONSE, 1, "", answer, b"raw")
+    assert read_plain(answer, b"raw") == Message(RESPONSE, 1, "", answer, b"raw")
 
 
 _LONG = [

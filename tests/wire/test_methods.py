@@ -180,3 +180,16 @@ def test_an_ordinary_answer_is_recognised_only_if_it_carries_no_request(body: An
 @example("x" * 65_537)
 def test_nothing_is_wrong_with_a_plain_name(name: Any) -> None:
     assert not (module._is_plain_name(name) and module._wrong_name("params.name", name))
+
+
+@pytest.mark.parametrize("task", [None, 5, [], {"ttl": "1"}, {"ttl": -1}, {"ttl": 2**60}])
+def test_a_call_with_a_wrong_wish_for_a_task_is_refused(task: Any) -> None:
+    assert "params.task" in named_by("tools/call", {"name": "x", "task": task})
+    modern = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    # From 2026-07-28 on the member means nothing.
+    assert len(named_by("tools/call", {"name": "x", "task": task, **modern})) == 1
+
+
+@pytest.mark.parametrize("task", [{}, {"ttl": 0}, {"ttl": 60_000}, {"ttl": None}, {"more": 1}])
+def test_a_call_may_ask_for_a_task(task: Any) -> None:
+    assert len(named_by("tools/call", {"name": "x", "task": task})) == 1

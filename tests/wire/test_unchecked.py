@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from tests.support.session_play import YES, agent, judged, new_session, server
 
 from thoughtgate.core.commands import JudgeCall, ToAgent, ToServer, WriteRecord
-from thoughtgate.core.judge import CallRequest, Judge, OpenCall, Ruling
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest, OpenCall, Ruling
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import PendingRequest
 from thoughtgate.policy.call import FORWARD, Call

@@ -58,12 +58,14 @@ def compare(
     """Return the changes from one policy to the other, loosening ones first."""
     changes = [*_whole(old, new), *_limits(old, new), *_layers(old, new, now)]
     shown: dict[str, set[CallTarget]] = {}
+    tokens = _tokens(old, new)
     for target, arguments in _probes(old, new, observed):
-        call = Call(target.server, target.kind, target.name, arguments)
-        change = _judged(call, evaluate(call, old, now), evaluate(call, new, now))
-        if change is not None:
-            changes.append(change)
-            shown.setdefault(change.effect, set()).add(target)
+        for claims in tokens:
+            call = Call(target.server, target.kind, target.name, arguments, claims=claims)
+            change = _judged(call, evaluate(call, old, now), evaluate(call, new, now))
+            if change is not None:
+                changes.append(change)
+                shown.setdefault(change.effect, set()).add(target)
     changes += [
         one.change
         for one in compare_rules(old, new)
@@ -89,7 +91,14 @@ def _judged(call: Call, before: Verdict, after: Verdict) -> PolicyChange | None:
     # It is unknown which reviewers approve more readily.
     effect = TIGHTENS if step > 0 else LOOSENS if step < 0 else UNTOLD
     told = [f"{w} ({a})" if a else w for w, a in zip(words, asked, strict=True)]
-    return PolicyChange(effect, _subject(CallTarget(*call[:3]), call.arguments), *told)
+    subject = _subject(CallTarget(*call[:3]), call.arguments)
+    return PolicyChange(effect, subject + (" with every scope" if call.claims else ""), *told)
+
+
+def _tokens(old: Policy, new: Policy) -> list[dict[str, Any] | None]:
+    """Return the claims to probe with: none, and every scope that either policy requires."""
+    scopes = old.scopes() | new.scopes()
+    return [None, {"scope": " ".join(sorted(scopes))}] if scopes else [None]
 
 
 def _is_shown(found: RuleChange, targets: set[CallTarget]) -> bool:

@@ -1,6 +1,7 @@
 """Detection of likely mistakes in a valid config, such as rules that can never match."""
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from thoughtgate.analysis.path_rules import path_findings
@@ -8,10 +9,14 @@ from thoughtgate.analysis.rule_changes import glob_covers
 from thoughtgate.config.document import Document, Path, dotted
 from thoughtgate.config.settings import RuleSettings, SelectorSettings, Settings
 from thoughtgate.errors import Problem
+from thoughtgate.policy.facts import ESTABLISHED
 from thoughtgate.policy.globs import Glob, is_glob
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
+
+NEAR: Final = 0.75
+"""How alike two names must be for one to be a misspelling of the other."""
 
 
 class LintFinding(NamedTuple):
@@ -40,6 +45,8 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     yield from _unlisted_servers(settings)
     yield from _limits(settings)
     yield from ((WARNING, path, text) for path, text in path_findings(settings.rules))
+    yield from _scopes(settings)
+    yield from _facts(settings)
     actions = {settings.default, *(rule.action for rule in settings.rules)}
     if settings.cedar and "policy" not in actions:
         yield WARNING, ("cedar",), "no rule has action: policy, so these policies are never asked"
@@ -68,6 +75,30 @@ def _limits(settings: Settings) -> Iterator[tuple[str, Path, str]]:
             yield WARNING, (*path, "budget"), text
 
 
+def _scopes(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    """Find rules that require scopes although no agent can have any."""
+    auth = settings.listen.auth
+    if auth is not None and auth.type == "jwt":
+        return
+    for number, rule in enumerate(settings.rules):
+        if rule.scope:
+            text = "refuses every call: only tokens (listen.auth.type: jwt) have scopes"
+            yield WARNING, ("rules", number, "scope"), text
+
+
+def _facts(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    """Find rules that ask for facts which nothing in the config establishes."""
+    provided = {fact for server in settings.servers.values() for fact in server.provides}
+    for number, rule in enumerate(settings.rules):
+        for fact in rule.when_facts:
+            if fact in ESTABLISHED and fact not in provided:
+                text = (
+                    f"no server has provides: [{fact}], so only findings in inspected results "
+                    "establish it"
+                )
+                yield WARNING, ("rules", number, "when_facts"), text
+
+
 def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:
     """Find rules that can never match, because an earlier one matches all their calls."""
     earlier: list[tuple[RuleSettings, _Reach]] = []
@@ -82,9 +113,12 @@ def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, s
 
 
 def _takes(one: RuleSettings, wide: "_Reach", rule: RuleSettings, reach: "_Reach") -> bool:
-    unconditional = not one.when and not one.annotations
+    unconditional = not one.when and not one.annotations and not one.when_facts
     same = (
-        one.when == rule.when and one.annotations == rule.annotations and one.action == rule.action
+        one.when == rule.when
+        and one.annotations == rule.annotations
+        and set(one.when_facts) <= set(rule.when_facts)
+        and one.action == rule.action
     )
     return (unconditional or same) and wide.covers(reach)
 
@@ -114,13 +148,19 @@ def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
 
 
 def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
-    """Find rules for servers that are not in the config: they may be misspelled."""
+    """Find rules whose server is spelled almost like one in the config.
+
+    Other servers need no entry: agents' own configs have those of ``wrap`` and ``shim``.
+    """
     known = {*settings.servers, "thoughtgate"}
-    if not settings.servers:
-        return
     for section, selecting in (("rules", settings.rules), ("limits", settings.limits)):
         for number, one in enumerate(selecting):
             for server in one.selector.servers:
-                if server not in known and not is_glob(server):
+                near = get_close_matches(server, settings.servers, 1, NEAR)
+                if near and server not in known and not is_glob(server):
                     path = (section, number, "server")
-                    yield WARNING, path, f"no server {server!r} under servers"
+                    yield (
+                        WARNING,
+                        path,
+                        f"no server {server!r} under servers; did you mean {near[0]!r}?",
+                    )

@@ -25,7 +25,7 @@ from thoughtgate.policy.call import (
 from thoughtgate.policy.evaluation import evaluate, is_visible
 from thoughtgate.policy.limits import LimitState
 from thoughtgate.policy.names import is_masked
-from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.policy import Policy, with_outbound
 from thoughtgate.policy.redaction import holds_mask
 from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.methods import LISTEN
@@ -43,6 +43,9 @@ MAX_EXAMPLES: Final = 3
 
 TICK_S: Final = 0.002
 """The record's times have milliseconds; the limits of the gate are more precise."""
+
+UNJUDGED: Final = frozenset({"stop", "facts"})
+"""Gates that refuse calls whatever the policy says."""
 
 LOST_CALLS: Final = "calls of its run are not on record, and limits may have counted them"
 SEVERAL_NAMED: Final = f"{LISTEN} may name several things, and the record shows one of them"
@@ -82,6 +85,8 @@ class RecordedCall(NamedTuple):
     """Whether the development profile forwarded it in spite of the verdict."""
     promised: bool = False
     """Whether it was held because the caller had already been promised an approval."""
+    unjudged: bool = False
+    """Whether it was refused whatever the policy says: by a stop order, or without its facts."""
 
     @property
     def went_on(self) -> bool:
@@ -139,6 +144,7 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         principal=row.get("principal") or "local",
         session=row.get("session") or "",
         args_hash=row.get("args_hash") or "",
+        facts=_facts(row.get("facts")),
     )
     refused = row.get("error_class") == "policy_block"
     failed = has_failed(str(row.get("status")), is_error=bool(row.get("is_error")))
@@ -156,6 +162,7 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         ended=None if refused or failed is None else _moment(row, "end"),
         observed=row.get("enforced") == 0,
         promised=decision == HOLD_WORD and row.get("gate") == "approval",
+        unjudged=row.get("gate") in UNJUDGED,
     )
 
 
@@ -166,7 +173,8 @@ def replay(
 ) -> list[ReplayOutcome]:
     """Judge recorded calls, including limits; each run in the order that its gate observed.
 
-    A call to a name that no server offered has no outcome, because every policy refuses it.
+    A call to a name that no server offered has no outcome, because every policy refuses it; nor
+    has one that a stop order refused.
     ``follow`` gets the outcomes as they are computed, run by run.
     """
     runs: dict[str, list[RecordedCall]] = {}
@@ -190,7 +198,7 @@ def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[ReplayOut
             run.approve(recorded, moment.at)
         elif step == "end":
             run.end(recorded, moment.at)
-        elif recorded.call.server == NOWHERE:
+        elif recorded.call.server == NOWHERE or recorded.unjudged:
             run.pass_over(recorded)
         else:
             yield run.begin(recorded)
@@ -337,22 +345,34 @@ def uncertainty(recorded: RecordedCall, policy: Policy) -> str:
 def _rules_doubt(recorded: RecordedCall, policy: Policy) -> str:
     call = recorded.call
     hidden = recorded.cut or _holds_mask(call.arguments)
+    asked = with_outbound(call, policy) if policy.flows.asked else call
     for rule in policy.rules.candidates(call.server, call.kind, call.name):
         if rule.annotations:
             return f"{rule.id} looks at annotations, which are not on record"
+        if rule.facts and call.facts is None:
+            return f"{rule.id} looks at facts, which are not on record"
         for condition in rule.conditions:
             if recorded.cut or _holds_mask(_values_at(condition, call.arguments)):
                 return f"{rule.id} looks at {'.'.join(condition.path)}, which is masked or cut"
-        if rule.accepts(call):
-            return _cedar_doubt(policy, hidden=hidden) if rule.action == POLICY else ""
-    return _cedar_doubt(policy, hidden=hidden) if policy.default == POLICY else ""
+        if rule.accepts(asked):
+            if rule.scopes:
+                return f"{rule.id} looks at scopes, which are not on record"
+            return _cedar_doubt(call, policy, hidden=hidden) if rule.action == POLICY else ""
+    return _cedar_doubt(call, policy, hidden=hidden) if policy.default == POLICY else ""
 
 
-def _cedar_doubt(policy: Policy, *, hidden: bool) -> str:
-    for member in ("annotations", "claims"):
+def _cedar_doubt(call: Call, policy: Policy, *, hidden: bool) -> str:
+    if policy.cedar is not None and policy.cedar.looks_at("facts") and call.facts is None:
+        return "Cedar looks at facts, which are not on record"
+    for member in ("annotations", "claims", "scopes"):
         if policy.cedar is not None and policy.cedar.looks_at(member):
             return f"Cedar looks at {member}, which are not on record"
     return "Cedar sees arguments that are masked or cut" if hidden else ""
+
+
+def _facts(recorded: Any) -> frozenset[str] | None:
+    """Return the facts that held, or None if they are not on record."""
+    return frozenset(recorded.split()) if isinstance(recorded, str) else None
 
 
 def _moment(row: Mapping[str, Any], what: str) -> Moment | None:

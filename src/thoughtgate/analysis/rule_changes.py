@@ -51,6 +51,17 @@ class RuleDecision(NamedTuple):
     action: str
     workflow: str = ""
     redact: bool = False
+    scopes: frozenset[str] = frozenset()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The minimum and maximum strictness; a call without the scopes is denied."""
+        low, high = ACTION_SPANS[self.action]
+        return (low, ACTION_SPANS[DENY][1]) if self.scopes else (low, high)
+
+    def may_be_looser(self, other: "RuleDecision") -> bool:
+        """Tell whether this may allow more than another decision with the same action."""
+        return self[:3] != other[:3] or not self.scopes >= other.scopes
 
 
 class RulePart(NamedTuple):
@@ -67,11 +78,12 @@ class RulePart(NamedTuple):
     @property
     def text(self) -> str:
         """A readable description; equal parts have equal descriptions."""
-        action, workflow, redact = self.decision
+        action, workflow, redact, scopes = self.decision
         asked = f" ({workflow})" if workflow and workflow != DEFAULT_WORKFLOW else ""
         when = f" when {', '.join(self.conditions)}" if self.conditions else ""
+        needed = f" with scope {' '.join(sorted(scopes))}" if scopes else ""
         masked = ", redacted" if redact else ""
-        return f"{action}{asked} {self.place}{when}{masked}"
+        return f"{action}{asked} {self.place}{when}{needed}{masked}"
 
     @property
     def place(self) -> str:
@@ -140,9 +152,10 @@ def _parts(policy: Policy) -> dict[str, RulePart]:
 def _parts_of(rule: Rule) -> Iterator[RulePart]:
     selector = rule.selector
     workflow = (rule.workflow or DEFAULT_WORKFLOW) if rule.action == APPROVE else ""
-    decision = RuleDecision(rule.action, workflow, rule.redact)
+    decision = RuleDecision(rule.action, workflow, rule.redact, frozenset(rule.scopes))
     conditions: dict[str, Condition | None] = {_condition_text(one): one for one in rule.conditions}
     conditions |= {f"the server says {_condition_text(one)}": None for one in rule.annotations}
+    conditions |= {f"the fact {one} holds": None for one in sorted(rule.facts)}
     kinds: list[str | None] = [*sorted(selector.kinds)] or [None]
     words: list[str | None] = [*sorted(selector.words)] or [None]
     for kind, server, name, word in product(
@@ -205,13 +218,16 @@ def _effect(before: set[RuleDecision], after: set[RuleDecision]) -> str:
 
 
 def _span(decisions: set[RuleDecision]) -> tuple[int, int]:
-    spans = [ACTION_SPANS[decision.action] for decision in decisions]
+    spans = [decision.span for decision in decisions]
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _differ_at_one_level(before: set[RuleDecision], after: set[RuleDecision]) -> bool:
-    """Tell whether other reviewers may be asked, or a result may no longer be masked."""
-    return any(one.action == other.action and one != other for one, other in product(before, after))
+    """Tell whether other reviewers or scopes may count, or a result may no longer be masked."""
+    return any(
+        one.action == other.action and other.may_be_looser(one)
+        for one, other in product(before, after)
+    )
 
 
 def _moved(before: dict[str, RulePart], after: dict[str, RulePart]) -> Iterator[RuleChange]:

@@ -6,14 +6,17 @@ cannot be determined, as for another program under the same name, it is ``cannot
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
 from thoughtgate.config.checks import is_loopback
+from thoughtgate.config.content_settings import ArgumentSettings, ResultSettings
 from thoughtgate.config.listen_settings import ListenAuth, ListenSettings
-from thoughtgate.config.settings import Settings, WorkflowSettings
+from thoughtgate.config.settings import ServerSettings, Settings, WorkflowSettings
+from thoughtgate.policy.definitions import MODES, WARN
+from thoughtgate.policy.inspection.content_policy import TREATMENTS
 
 Judge: TypeAlias = Callable[[Any, Any], str]
 """Returns the effect of replacing one value with another; empty for none."""
@@ -83,10 +86,35 @@ def _servers(old: Settings, new: Settings) -> Iterator[PolicyChange]:
             # It is unknown which tools a new server offers, and so what the rules decide.
             effect = CHANGES if name == "*" else UNTOLD
             yield PolicyChange(effect, f"servers.{name}", _GONE, _THERE)
+            yield from _of_definitions(name, ServerSettings(name), new.servers[name])
         elif other is None:
             yield PolicyChange(CHANGES, f"servers.{name}", _THERE, _GONE)
+            yield from _of_definitions(name, one, ServerSettings(name))
         else:
-            yield from _compared(f"servers.{name}", "servers", one, other)
+            yield from _compared(
+                f"servers.{name}",
+                "servers",
+                _with_contents(one, old.servers),
+                _with_contents(other, new.servers),
+            )
+
+
+def _with_contents(server: ServerSettings, servers: Mapping[str, ServerSettings]) -> ServerSettings:
+    """Return a server with the content settings that apply to it: those of ``*`` if it has none."""
+    others = servers.get("*", server)
+    return replace(
+        server,
+        results=server.results if server.results is not None else others.results,
+        arguments=server.arguments if server.arguments is not None else others.arguments,
+    )
+
+
+def _of_definitions(name: str, old: ServerSettings, new: ServerSettings) -> Iterator[PolicyChange]:
+    """Yield what a new or removed entry changes for servers that stay: ``*`` is for all others."""
+    if name == "*":
+        for key in ("definitions", "silence", "results", "arguments"):
+            values = getattr(old, key), getattr(new, key)
+            yield from _compared(f"servers.{name}.{key}", f"servers.{key}", *values)
 
 
 def _namespaces(old: Settings, new: Settings) -> Iterator[PolicyChange]:
@@ -106,7 +134,7 @@ def _compared(subject: str, key: str, old: Any, new: Any) -> Iterator[PolicyChan
     if isinstance(old, ListenAuth) and isinstance(new, ListenAuth) and old.type != new.type:
         # The other members depend on the type of authentication and change with it.
         yield from _compared(f"{subject}.type", f"{key}.type", old.type, new.type)
-    elif is_dataclass(old) and is_dataclass(new):
+    elif is_dataclass(old) and is_dataclass(new) and key not in JUDGED_WHOLE:
         for name in _names_of(old):
             if f"{key}.{name}" not in JUDGED_ELSEWHERE:
                 shown = name.replace("rotate_", "rotate.")
@@ -181,12 +209,51 @@ def _members(old: Iterable[str], new: Iterable[str]) -> str:
     return LOOSENS if after - before else TIGHTENS if before - after else ""
 
 
+def _more(old: tuple[Any, ...], new: tuple[Any, ...]) -> str:
+    """Judge a list of exceptions: another one loosens; its order does not matter."""
+    if any(one not in old for one in new):
+        return LOOSENS
+    return TIGHTENS if any(one not in new for one in old) else ""
+
+
 def _masked(old: Iterable[str], new: Iterable[str]) -> str:
     """Judge what is masked; its order does not matter.
 
     Masking more hides calls from reviewers and from the record, masking less shows secrets.
     """
     return LOOSENS if set(old) != set(new) else ""
+
+
+def _definitions(old: str, new: str) -> str:
+    """Judge what happens to changed definitions: pin is stricter than warn, and warn than off."""
+    before, after = MODES.index(old or WARN), MODES.index(new or WARN)
+    return CHANGES if before == after else LOOSENS if after > before else TIGHTENS
+
+
+def _treatments(old: ResultSettings | None, new: ResultSettings | None) -> str:
+    """Judge what happens to results: it loosens if a check or tier is treated less strictly."""
+    before, after = _by_check(old), _by_check(new)
+    if before == after:
+        return CHANGES
+    names = before.keys() | after.keys()
+    if all(after.get(name, -1) >= before.get(name, -1) for name in names):
+        return TIGHTENS
+    return LOOSENS
+
+
+def _by_check(results: ResultSettings | None) -> dict[str, int]:
+    """Return the strictest treatment of each check, glob or tier that is named, as a number."""
+    return {
+        name: number
+        for number, treatment in enumerate(TREATMENTS)
+        for name in (getattr(results, treatment) if results is not None else ())
+    }
+
+
+def _secrets(old: ArgumentSettings | None, new: ArgumentSettings | None) -> str:
+    before = old is not None and old.block_secrets
+    after = new is not None and new.block_secrets
+    return CHANGES if before == after else TIGHTENS if after else LOOSENS
 
 
 def _chosen(old: tuple[str, ...], new: tuple[str, ...]) -> str:
@@ -209,11 +276,28 @@ def _auth_type(old: str, new: str) -> str:
     return TIGHTENS if new == "both" and old in parts else UNTOLD
 
 
+JUDGED_WHOLE: Final = frozenset({"servers.results", "servers.arguments"})
+"""Settings whose members have no effect of their own: the strictest counts."""
+
+
+def _fewer_facts(old: Iterable[str], new: Iterable[str]) -> str:
+    """Judge what establishes facts: fewer of them loosen; the order does not matter."""
+    return _members(new, old)
+
+
+def _outbound(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
+    """Judge which tools send data out: without a list, all of them do."""
+    if old is None or new is None:
+        return LOOSENS if old is None else TIGHTENS
+    return _fewer_facts(old, new)
+
+
 _APART: Final = frozenset({"approval", "cedar", "listen", "servers", "namespaces"})
 """Settings that are compared by name or by special functions."""
 
 _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "servers.", "id name eager idle_s timeout_s start_timeout_s connect_timeout_s"),
+    (_changes, "servers.", "transport max_answer"),
     (_changes, "approval.", "name timeout_s slack.mention slack.poll_s"),
     (_changes, "listen.", "port public_url admin_port request_timeout_s keep_alive_s drain_s"),
     (
@@ -222,6 +306,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
         "lame_duck_s max_body max_concurrent max_batch max_sessions session_idle_s workers",
     ),
     (_changes, "holds.", "connection principal total"),
+    (_changes, "notify.", "desktop terminal agent"),
     (_changes, "tasks.", "ttl_s max_ttl_s poll_s per_principal total"),
     (_changes, "telemetry.", "log_level log_format metrics"),
     (_changes, "telemetry.otlp.", "sample_rate resource service_name"),
@@ -230,29 +315,38 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_untold, "telemetry.", "otlp otlp.endpoint otlp.headers"),
     # Another store has other approvals and grants; another file may be one that is not kept; other
     # keys accept other sessions and prompts.
-    (_untold, "", "store audit.file keys.file"),
+    (_untold, "", "store audit.file keys.file keys.tokens_env"),
     (_fewer, "audit.", "preview rotate_size rotate_keep"),
     (_shorter, "audit.", "retain_s"),
     (_looser(False), "audit.", "ledger fsync"),
     (_looser("auto"), "", "reload"),
     # Another program, place or credential under the same name.
-    (_untold, "servers.", "command args env cwd url headers auth auth.type auth.token_env"),
+    (_untold, "servers.", "command args env cwd url headers proxy auth auth.type auth.token_env"),
+    (_untold, "servers.auth.", "client_id client_metadata_url client_secret_env"),
+    (_untold, "servers.auth.", "grant issuer scopes"),
+    (_untold, "servers.tls.", "ca client_cert client_key"),
     # It is unknown which reviewers approve more readily.
     (_untold, "approval.", "channel slack webhook options webhook.url webhook.secret_env"),
     (_untold, "approval.slack.", "channel token_env api_url approve_reaction deny_reaction"),
     (_untold, "", "listen.auth.principal_claim default_namespace server_requests"),
     (_guard, "listen.", "auth auth.token_env auth.jwks_url auth.issuer auth.audience"),
+    (_guard, "listen.", "auth.ca tls.client_ca"),
+    (_untold, "listen.tls.", "cert key"),
     # Another issuer, audience, header or claim vouches for other reviewers.
     (_guard, "console.", "sign_in tls"),
     (_untold, "console.sign_in.", "header name_claim groups_claim"),
-    (_untold, "console.sign_in.jwt.", "issuer audience jwks_url"),
+    (_untold, "console.sign_in.jwt.", "issuer audience jwks_url ca"),
     (_untold, "console.tls.", "certificate key"),
     (_guard, "audit.", "sign_key_env"),
     (_looser(True), "", "servers.enabled console.enabled manager_tools"),
     (_looser(True), "approval.", "allow_elicitation remember"),
     (_looser("shared"), "servers.", "isolation"),
     (_looser("approve"), "approval.", "on_timeout"),
+    (_looser("once_per_tool"), "approval.", "ask"),
     (_fewer, "approval.", "required"),
+    (_fewer, "facts.", "window_s"),
+    (_fewer_facts, "servers.", "provides"),
+    (_outbound, "servers.", "outbound"),
     (_chosen, "approval.", "approvers"),
     (_looser("http"), "listen.", "transport"),
     (_host, "listen.", "host admin_host"),
@@ -263,6 +357,11 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_looser("stderr", "stdout"), "audit.", "sink"),
     (_looser("continue"), "audit.", "on_failure"),
     (_masked, "redact.", "names patterns"),
+    (_definitions, "servers.", "definitions"),
+    (_more, "servers.", "silence"),
+    (_treatments, "servers.", "results"),
+    (_secrets, "servers.", "arguments"),
+    (_untold, "servers.silence.", "check tool reason"),
     (_members, "", "namespaces"),
 )
 

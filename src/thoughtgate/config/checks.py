@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from thoughtgate.config.complaints import EMPTY
 from thoughtgate.config.document import Path
-from thoughtgate.config.durations import parse_duration
+from thoughtgate.config.durations import parse_duration, parse_size
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
+from thoughtgate.config.server_auth import check_server_auth
 from thoughtgate.policy.call import KINDS
 from thoughtgate.policy.globs import is_glob
 
@@ -31,14 +32,44 @@ MIN_TIMEOUT_S: Final = 0.1
 MIN_WINDOW_S: Final = 0.001
 """A limit over no time at all limits nothing."""
 
+MIN_FACTS_S: Final = 1.0
+"""Gates that share a store tell each other about facts within a second."""
+
+MIN_ANSWER: Final = 65_536
+"""The smallest limit for answers: an ordinary list of tools is longer than a few kilobytes."""
+
+PROXY_WORDS: Final = frozenset({"none", "environment"})
+
 _MAY_BE_NULL: Final = ("when", "annotations")
 """Conditions may compare with null."""
 
 _LIMITS: Final = ("rate", "budget", "duplicate", "breaker")
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+GATES_HEADERS: Final = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "last-event-id",
+        "mcp-session-id",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that say where a request goes, where it ends, and which session it belongs to. A second one
+would let two readers of a request disagree on that."""
+
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_POSTGRES_URL: Final = re.compile(r"postgres(ql)?://([^/?#@]*@)?[^/?#@]+/[^/?#]+")
 _URL: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
+_ISSUER: Final = re.compile(r"[^\s#\x00-\x1f\x7f]{1,256}")
+"""An issuer is the part of a principal before ``#``, so it must not contain one."""
 
 
 def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple) -> Found:
@@ -51,9 +82,11 @@ def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple)
     yield from _told_apart(_map(data, "servers"), data.get("separator", "."))
     yield from _rules(data)
     yield from _limits(data)
+    yield from _at_least(("facts", "window"), _map(data, "facts").get("window"), MIN_FACTS_S)
     for name, workflow in _map(data, "approval").items():
         if isinstance(workflow, dict):
             yield from _workflow(("approval", name), workflow)
+            yield from _who_signs_in(("approval", name), workflow, data)
             yield from _channel(("approval", name), workflow, channels)
     yield from _listen(_map(data, "listen"))
     yield from _console(data)
@@ -143,15 +176,55 @@ def _server(path: Path, key: str, server: dict[str, Any]) -> Found:
         ("cwd", "command", command),
         ("headers", "url", url),
         ("auth", "url", url),
+        ("transport", "url", url),
+        ("tls", "url", url),
+        ("proxy", "url", url),
+        ("max_answer", "url", url),
     ):
         if server.get(field) and not present:
             yield (*path, field), f"requires {needs}"
     headers = {name.lower() for name in _map(server, "headers")}
     secret = bool(server.get("auth")) or "authorization" in headers
     yield from _address((*path, "url"), url, secure=secret, credentials="auth with token_env")
+    auth = _map(server, "auth")
+    if auth:
+        yield from check_server_auth((*path, "auth"), auth)
+    for field in ("issuer", "client_metadata_url"):
+        yield from _address((*path, "auth", field), auth.get(field), secure=True)
     for field in ("timeout", "start_timeout", "connect_timeout"):
         yield from _at_least((*path, field), server.get(field), MIN_TIMEOUT_S)
     yield from _handed_over(path, server)
+    yield from _connection(path, server)
+
+
+def _connection(path: Path, server: dict[str, Any]) -> Found:
+    """Check how an HTTP server is reached: its certificates, a proxy, the limit of answers."""
+    tls, proxy = _map(server, "tls"), server.get("proxy")
+    if tls and str(server.get("url", "")).startswith("http://"):
+        yield (*path, "tls"), "has no effect on an http:// URL; use https://, or remove it"
+    for key, other in (("client_cert", "client_key"), ("client_key", "client_cert")):
+        if tls.get(key) and not tls.get(other):
+            yield (*path, "tls", other), f"required with {key}"
+    if isinstance(proxy, str) and proxy not in PROXY_WORDS and (fault := proxy_fault(proxy)):
+        yield (*path, "proxy"), f"{fault}, or be none or environment"
+    try:
+        size = parse_size(str(server.get("max_answer", MIN_ANSWER)))
+    except ValueError:
+        return
+    if size < MIN_ANSWER:
+        yield (*path, "max_answer"), f"must be at least {MIN_ANSWER} bytes"
+
+
+def proxy_fault(url: str) -> str:
+    """Return what is wrong with the URL of an HTTP proxy, without quoting it: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        is_usable = bool(parts.scheme == "http" and parts.hostname and parts.port != 0)
+    except ValueError:
+        is_usable = False
+    if is_usable and _URL.fullmatch(url) and not parts.path.strip("/") and not parts.query:
+        return ""
+    return "must be http://HOST:PORT; other kinds of proxies are not supported"
 
 
 def _handed_over(path: Path, server: dict[str, Any]) -> Found:
@@ -170,6 +243,8 @@ def _handed_over(path: Path, server: dict[str, Any]) -> Found:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(str(value)):
             words = "must be a valid header name with a value on a single line"
             yield (*path, "headers", name), words
+        elif name.lower() in GATES_HEADERS:
+            yield (*path, "headers", name), "is a header that the gate sets itself; remove it"
 
 
 def _at_least(path: Path, value: Any, least_s: float) -> Found:
@@ -249,6 +324,11 @@ def _rules(data: dict[str, Any]) -> Found:
         if rule.get("annotations") and action not in ("deny", "approve"):
             words = "only for deny and approve: the server writes annotations"
             yield (*path, "annotations"), f"{words}, so they cannot grant access"
+        if rule.get("when_facts") and action not in ("deny", "approve"):
+            words = "only for deny and approve: facts are reasons for more care"
+            yield (*path, "when_facts"), f"{words}, so they cannot grant access"
+        if rule.get("scope") and action == "deny":
+            yield (*path, "scope"), "has no effect with action: deny; remove it"
         if approval and action != "approve":
             yield (*path, "approval"), "only for rules with action: approve"
         known = {"default", *_map(data, "approval")}
@@ -290,6 +370,15 @@ def _workflow(path: Path, workflow: dict[str, Any]) -> Found:
         yield from _address((*path, section, key), _map(workflow, section).get(key), secure=True)
 
 
+def _who_signs_in(path: Path, workflow: dict[str, Any], data: dict[str, Any]) -> Found:
+    """Refuse approvers who can only answer signed in, where nobody can sign in."""
+    people = _texts(workflow.get("approvers") or [])
+    are_signed_in = bool(people) and all(name.startswith(("user:", "group:")) for name in people)
+    if are_signed_in and not _map(data, "console").get("sign_in"):
+        words = "nobody could answer: user: and group: need console.sign_in; set it, or add a name"
+        yield (*path, "approvers"), words
+
+
 def _channel(
     path: Path, workflow: dict[str, Any], channels: Callable[[], Collection[str]]
 ) -> Found:
@@ -319,20 +408,26 @@ def _listen(listen: dict[str, Any]) -> Found:
     if transport == "http" and is_remote and not auth:
         words = f"required when listening on {host}, which other machines can reach"
         yield ("listen", "auth"), words
+    if transport == "stdio" and listen.get("tls"):
+        yield ("listen", "tls"), "only for transport: http; nothing listens over stdio"
     if isinstance(auth, dict):
         yield from _listen_auth(auth)
+        if auth.get("type") == "mtls" and not _map(listen, "tls").get("client_ca"):
+            words = "required when listen.auth.type is mtls, so that clients show a certificate"
+            yield ("listen", "tls", "client_ca"), words
     yield from _address(("listen", "public_url"), listen.get("public_url"), secure=False)
     if listen.get("admin_port") and listen.get("admin_port") == listen.get("port"):
         yield ("listen", "admin_port"), "must differ from port"
 
 
-_AUTH_NEEDS: Final = {
+_AUTH_NEEDS: Final[dict[str, set[str]]] = {
     "bearer": {"token_env"},
     "ip_allowlist": {"allow"},
     "both": {"token_env", "allow"},
-    "jwt": {"jwks_url", "audience"},
+    "jwt": {"jwks_url", "issuer", "audience"},
+    "mtls": set(),
 }
-_AUTH_MAY: Final = {"jwt": {"issuer", "principal_claim"}}
+_AUTH_MAY: Final = {"jwt": {"principal_claim", "ca"}}
 
 
 def _listen_auth(auth: dict[str, Any]) -> Found:
@@ -350,6 +445,10 @@ def _listen_auth(auth: dict[str, Any]) -> Found:
             yield (*path, key), f"has no effect when type is {kind}; remove it"
     yield from _ranges((*path, "allow"), auth.get("allow"))
     yield from _address((*path, "jwks_url"), auth.get("jwks_url"), secure=True)
+    issuer = auth.get("issuer")
+    if isinstance(issuer, str) and issuer and not _ISSUER.fullmatch(issuer):
+        words = "must be the issuer as its tokens name it"
+        yield (*path, "issuer"), f"{words}: at most 256 characters, without spaces and #"
 
 
 def _ranges(path: Path, value: Any) -> Found:
@@ -434,8 +533,7 @@ def _places(data: dict[str, Any]) -> Found:
     if audit.get("file") and audit.get("sink", "file") != "file":
         yield ("audit", "file"), f"has no effect when sink is {audit.get('sink')}; remove it"
     store = data.get("store", "sqlite")
-    is_known = store == "sqlite" or str(store).startswith(("postgresql://", "postgres://"))
-    if isinstance(store, str) and not is_known:
+    if isinstance(store, str) and store != "sqlite" and not _POSTGRES_URL.match(store):
         yield ("store",), "must be sqlite or postgresql://USER@HOST/DATABASE"
     tasks = _map(data, "tasks")
     ttl, most = _seconds(tasks.get("ttl")), _seconds(tasks.get("max_ttl"))

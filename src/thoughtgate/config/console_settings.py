@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from thoughtgate.config.key_types import PortOrZero, Section, Text, Texts, matching
 
 DEFAULT_HEADER: Final = "Authorization"
+
+LOGIN_PAGE: Final = "/servers"
+"""The console's page for signing in to servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,8 @@ class SignInToken(Section):
     """The required audience; it must not be one that agents' tokens have."""
     jwks_url: Text
     """URL of the key set."""
+    ca: str = ""
+    """File with CA certificates to trust for ``jwks_url``, as PEM, besides those of the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,28 @@ class ConsoleSettings(Section):
     """Serve HTTPS; without it, only trusted proxies may connect."""
     sign_in: SignInSettings | None = None
     """How reviewers sign in on a network; by default with a one-time link, on this machine."""
+
+    @property
+    def login_page(self) -> str:
+        """Where people sign in to servers; empty if the console may not run or has no fixed URL."""
+        return login_page_at(self.public_url) if self.enabled and self.sign_in is not None else ""
+
+
+def describe_link(address: str) -> str:
+    """Return the line that shows the console's URL or sign-in link, and what it is for."""
+    once = "" if urlsplit(address).path in {"", "/"} else "; this link works once"
+    return f"console   {address}  (answer held calls and see what agents do{once})"
+
+
+def console_at(address: str) -> str:
+    """Return scheme and host of the console with this URL or sign-in link, without its secret."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}" if address else ""
+
+
+def login_page_at(address: str) -> str:
+    """Return the login page of the console with this URL or sign-in link, whose secret it omits."""
+    return f"{console_at(address)}{LOGIN_PAGE}" if address else ""
 
 
 DEFAULT_CONSOLE: Final = ConsoleSettings()

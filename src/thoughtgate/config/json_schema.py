@@ -5,7 +5,13 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final
 
-from thoughtgate.config import console_settings, listen_settings, settings
+from thoughtgate.config import (
+    console_settings,
+    listen_settings,
+    server_auth,
+    settings,
+    tls_settings,
+)
 from thoughtgate.config.durations import render_duration
 from thoughtgate.config.key_types import REQUIRED
 from thoughtgate.config.read_keys import Key, Shape, keys_of
@@ -32,7 +38,7 @@ class _Writer:
         self.sections: dict[str, dict[str, Any]] = {}
         self._meanings = {
             name: lines
-            for module in (settings, listen_settings, console_settings)
+            for module in (settings, listen_settings, console_settings, server_auth, tls_settings)
             for name, lines in _meanings(ast.parse(inspect.getsource(module)))
         }
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Self
 from thoughtgate.config.document import Path
 from thoughtgate.config.durations import parse_duration, parse_size
 from thoughtgate.policy.conditions import parse_conditions
+from thoughtgate.policy.facts import ESTABLISHED, FACTS
 from thoughtgate.policy.globs import Glob
 from thoughtgate.policy.regexes import Pattern
 from thoughtgate.policy.words import split_words
@@ -162,6 +163,17 @@ Globs = Annotated[
     ),
     Checked(not_empty),
 ]
+ScopeText = Annotated[
+    str, matching(r"^[!#-\[\]-~]+$", 'must be a scope: printable ASCII without spaces, " and \\')
+]
+Scopes = Annotated[
+    tuple[ScopeText, ...],
+    Parsed(
+        _one_or_more,
+        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    ),
+    Checked(not_empty),
+]
 Regex = Annotated[str, Checked(Pattern)]
 Words = Annotated[
     tuple[Annotated[str, Checked(_word, minLength=1)], ...], Checked(not_empty, minItems=1)
@@ -169,6 +181,8 @@ Words = Annotated[
 Duration = Annotated[float, Parsed(_duration, {"type": "string", "examples": ["30s", "10m"]})]
 Size = Annotated[int, Parsed(_size, {"type": ["integer", "string"], "examples": ["10MiB"]})]
 When = Annotated[Mapping[str, Any], Checked(parse_conditions)]
+Facts = tuple[Annotated[str, one_of(*ESTABLISHED)], ...]
+WhenFacts = Annotated[tuple[Annotated[str, one_of(*FACTS)], ...], Checked(not_empty, minItems=1)]
 Port = Annotated[int, between(1, 65_535, "must be a valid port number, 1 to 65535")]
 PortOrZero = Annotated[int, between(0, 65_535, "must be 0 or a valid port number, 1 to 65535")]
 Count = Annotated[int, between(1)]

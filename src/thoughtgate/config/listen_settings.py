@@ -17,26 +17,29 @@ from thoughtgate.config.key_types import (
     between,
     one_of,
 )
+from thoughtgate.config.tls_settings import ListenTls
 
 
 @dataclass(frozen=True, slots=True)
 class ListenAuth(Section):
     """Who may connect to the HTTP listener."""
 
-    type: Annotated[str, one_of("bearer", "ip_allowlist", "both", "jwt")]
-    """How clients are authenticated."""
+    type: Annotated[str, one_of("bearer", "ip_allowlist", "both", "jwt", "mtls")]
+    """How clients are authenticated; ``mtls`` by the certificate that ``tls.client_ca`` asks for."""
     token_env: VariableName = ""
     """For ``bearer`` and ``both``: environment variable that holds the token."""
     allow: Texts = ()
     """For ``ip_allowlist`` and ``both``: address ranges such as ``10.0.0.0/8``."""
     jwks_url: str = ""
     """For ``jwt``: URL of the key set."""
+    ca: str = ""
+    """For ``jwt``: file with CA certificates to trust for ``jwks_url``, as PEM, besides the system's."""
     issuer: str = ""
-    """For ``jwt``: the required issuer."""
+    """For ``jwt``: the required issuer, as the claim ``iss`` names it; the first part of the principal."""
     audience: str = ""
     """For ``jwt``: the required audience."""
     principal_claim: Text = "sub"
-    """For ``jwt``: the claim that names the principal."""
+    """For ``jwt``: the claim that names the principal among those of its issuer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class ListenSettings(Section):
     """Port to listen on."""
     auth: ListenAuth | None = None
     """Who may connect."""
+    tls: ListenTls | None = None
+    """Serve HTTPS; by default the listener speaks plain HTTP."""
     origins: Texts = ()
     """Origins of web pages that may connect."""
     hosts: Texts = ()
@@ -85,11 +90,14 @@ class ListenSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class KeySettings(Section):
-    """The keys that seal session ids and prompts. Gates that share sessions have the same keys."""
+    """The gate's own keys. Gates that share a store have the same keys."""
 
     file: str = ""
     """File with one key of 64 hexadecimal digits per line, the current one first, then previous ones;
     relative to the config file. Without it, the gate creates a key in its state directory."""
+    tokens_env: VariableName = ""
+    """Environment variable that holds the keys which encrypt the OAuth tokens of servers, separated by
+    commas, the current one first. Without it, the key is in the keyring of the operating system."""
 
 
 DEFAULT_LISTEN: Final = ListenSettings()

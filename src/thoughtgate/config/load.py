@@ -88,7 +88,7 @@ def settings_of(
     return replace(settings, cedar=cedar)
 
 
-def load_project_settings(text: str, *, file: str) -> tuple[Settings, tuple[str, ...]]:
+def load_project_settings(document: Document, *, file: str) -> tuple[Settings, tuple[str, ...]]:
     """Return what counts of a project's config that is not trusted, and the keys that do not.
 
     References to variables are taken literally: a value that the project chooses must not carry
@@ -97,7 +97,6 @@ def load_project_settings(text: str, *, file: str) -> tuple[Settings, tuple[str,
     Raises:
         ConfigError: with every problem of the part that counts.
     """
-    document = parse(text, file=file)
     report = _Report(document, file)
     data, ignored = restrict(_named_servers(document, report))
     settings, unread = read_settings(data)
@@ -108,13 +107,9 @@ def load_project_settings(text: str, *, file: str) -> tuple[Settings, tuple[str,
     return settings, ignored
 
 
-def cedar_files(text: str, *, file: str, env: Mapping[str, str]) -> list[str]:
-    """Return the Cedar files that a config names, as they are written; it may be invalid otherwise.
-
-    Raises:
-        ConfigError: the text cannot be parsed.
-    """
-    section = parse(text, file=file).data.get("cedar")
+def cedar_files(document: Document, *, env: Mapping[str, str]) -> list[str]:
+    """Return the Cedar files that a config names, as they are written; it may be invalid otherwise."""
+    section = document.data.get("cedar")
     paths = section.get("policies") if isinstance(section, dict) else None
     filled, _ = substitute(paths if isinstance(paths, list) else [], env)
     return [path for path in filled if isinstance(path, str) and path]

@@ -5,7 +5,8 @@ The line below a key is its description in the JSON Schema and on the reference 
 code checks nothing. What two keys must agree on is in ``checks``.
 Times are in seconds: a field that ends in ``_s`` belongs to the key without that ending.
 Sizes are in bytes. Secrets are never here: a field that ends in ``_env`` names the
-environment variable that holds one. See also ``listen_settings`` and ``console_settings``.
+environment variable that holds one. See also ``listen_settings``,
+``console_settings``, ``content_settings`` and ``server_auth``.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Final, Self
 
 from thoughtgate.config.call_counts import CallBudget, CallRate, read_budget, read_rate
 from thoughtgate.config.console_settings import DEFAULT_CONSOLE, ConsoleSettings
+from thoughtgate.config.content_settings import ArgumentSettings, CheckNames, ResultSettings
 from thoughtgate.config.document import Path, dotted
 from thoughtgate.config.key_types import (
     MIB,
@@ -23,18 +25,21 @@ from thoughtgate.config.key_types import (
     Checked,
     Count,
     Duration,
+    Facts,
     FileKey,
     Globs,
     GlobText,
     Parsed,
     Regex,
     ReloadMode,
+    Scopes,
     Section,
     Size,
     Text,
     Texts,
     VariableName,
     When,
+    WhenFacts,
     Words,
     between,
     matching,
@@ -47,8 +52,12 @@ from thoughtgate.config.listen_settings import (
     KeySettings,
     ListenSettings,
 )
+from thoughtgate.config.server_auth import ServerAuth
+from thoughtgate.config.tls_settings import ServerTls
 from thoughtgate.policy.call import FORWARD, KINDS, PRODUCTION
 from thoughtgate.policy.cedar_text import CedarSource
+from thoughtgate.policy.definitions import MODES
+from thoughtgate.policy.facts import WINDOW_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +103,16 @@ _EXPOSE_SCHEMA: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ServerAuth(Section):
-    """How the gate authenticates to the server."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceSettings(Section):
+    """Findings of the content checks that do not count, because somebody has looked at them."""
 
-    type: Annotated[str, one_of("bearer")] = field(default="bearer", kw_only=True)
-    """Only ``bearer``."""
-    token_env: VariableName
-    """Environment variable that holds the token."""
+    check: Annotated[CheckNames, Checked(not_empty)]
+    """Ids of checks, or globs of them; a list or one text."""
+    tool: Globs = ()
+    """Names of the tools, prompts or resources concerned, or globs; all, if left out."""
+    reason: Text
+    """Why the findings do not count; it is recorded with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,7 @@ class ServerSettings(Section):
     name: str = ""
     """Display name."""
     type = FileKey(Annotated[str, one_of("stdio", "http", "sse", "streamable-http")], default="")
-    """Accepted in pasted entries and ignored; ``command`` or ``url`` decides."""
+    """Accepted in pasted entries and ignored; ``command``, ``url`` and ``transport`` decide."""
     command: str = ""
     """Program of a stdio server; it is never run through a shell."""
     args: tuple[str, ...] = ()
@@ -126,9 +137,37 @@ class ServerSettings(Section):
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers sent to an HTTP server."""
     auth: ServerAuth | None = None
-    """Credential sent to an HTTP server."""
+    """How the gate authenticates to an HTTP server. Without it, a server that asks for a login gets one
+    through ``thoughtgate login``."""
+    transport: Annotated[str, one_of("auto", "streamable-http", "sse")] = "auto"
+    """How an HTTP server is reached; ``sse`` is the HTTP+SSE transport of revision 2024-11-05, which
+    ``auto`` recognises."""
+    tls: ServerTls | None = None
+    """Certificates for an HTTPS server."""
+    proxy: str = field(default="", repr=False)
+    """HTTP proxy towards the server: ``http://HOST:PORT``, ``none``, or ``environment`` for
+    ``HTTPS_PROXY`` and the like; by default ``environment``, and ``none`` where an agent starts the
+    gate."""
+    max_answer: Size = 10 * MIB
+    """Largest answer of an HTTP server, and largest event of its streams, after decompression."""
+    provides: Facts = ()
+    """Facts that every result of the server establishes: ``untrusted`` for data that anybody may have
+    written, ``private`` for data that must not leave."""
+    outbound: tuple[GlobText, ...] | None = None
+    """Tools, resources and prompts that send data out; globs. Without this key, all of them count."""
     expose: Annotated[Expose, Parsed(_expose, _EXPOSE_SCHEMA)] = Expose()
     """What the agent may see and call: ``all``, ``{allow: [...]}`` or ``{block: [...]}``; globs."""
+    results: ResultSettings | None = None
+    """What happens to results in which the content checks find something; by default what ``"*"``
+    says. Also applies to the server's requests to the agent."""
+    arguments: ArgumentSettings | None = None
+    """What happens to calls with secrets in their arguments; by default what ``"*"`` says."""
+    definitions: Annotated[str, one_of(*MODES)] = ""
+    """What happens when the server changes what it says about a tool, prompt, resource or itself, or
+    offers a new one. ``pin`` hides and refuses it until a person accepts it, ``warn`` records and
+    shows it, ``off`` does not look; by default the value of ``"*"``, else ``warn``."""
+    silence: tuple[SilenceSettings, ...] = ()
+    """Findings of the content checks that do not count for this server; by default those of ``"*"``."""
     timeout_s: Duration = 30.0
     """How long a call may take."""
     start_timeout_s: Duration = 10.0
@@ -216,12 +255,17 @@ class RuleSettings(SelectedSettings):
     """Conditions on the arguments."""
     annotations: When = field(default_factory=dict)
     """Conditions on the tool's annotations, which the server writes; only with ``deny`` and ``approve``."""
+    when_facts: WhenFacts = ()
+    """Facts that must all hold: ``untrusted``, ``private``, ``outbound``; only with ``deny`` and
+    ``approve``."""
     action: Action
     """``forward``, ``deny``, ``approve`` (ask a person) or ``policy`` (ask Cedar)."""
     approval: str = ""
     """Approval workflow to use; only with ``approve``."""
     reason: str = ""
     """Reason for the rule; shown to approvers and recorded, never sent to the agent."""
+    scope: Scopes = ()
+    """Scopes that the agent's token must have; without them, a call that the rule matches is refused."""
     redact: bool = False
     """Also mask secrets in the result."""
 
@@ -331,6 +375,8 @@ class WorkflowSettings(Section):
     """Also ask through the agent's own prompt."""
     remember: bool = True
     """Let reviewers apply a decision to later calls as well."""
+    ask: Annotated[str, one_of("each_call", "once_per_tool")] = "each_call"
+    """``once_per_tool``: an approval covers every later call of that tool until the session ends."""
 
     @classmethod
     def from_keys(cls, keys: dict[str, Any], path: Path) -> Self:
@@ -396,6 +442,18 @@ class HoldSettings(Section):
     """In total."""
 
 
+@dataclass(frozen=True, slots=True)
+class NotifySettings(Section):
+    """How people in front of a held call learn that it waits."""
+
+    desktop: bool = True
+    """With a notification, if the gate runs in a desktop session."""
+    terminal: bool = True
+    """With the bell and the title of the terminal that ``wrap`` runs in."""
+    agent: bool = True
+    """With a prompt of the agent that says what waits and where to answer, and in its progress."""
+
+
 def _holds(value: Any) -> Any:
     return {"connection": value} if type(value) is int else value
 
@@ -457,6 +515,14 @@ class RedactSettings(Section):
 
 
 @dataclass(frozen=True, slots=True)
+class FactSettings(Section):
+    """The facts that rules and Cedar policies can ask for."""
+
+    window_s: Duration = WINDOW_S
+    """How long a fact holds after the last call that established it; at least a second."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings(Section):
     """The configuration of ThoughtGate."""
 
@@ -477,6 +543,8 @@ class Settings(Section):
     cedar_ = FileKey(CedarFiles, default=None)
     """Cedar policies."""
     cedar: Annotated[tuple[CedarSource, ...], NOT_A_KEY] = ()
+    facts: FactSettings = FactSettings()
+    """What is known about the data that an agent has seen."""
     limits: tuple[LimitSettings, ...] = ()
     """Limits, checked after access was granted."""
     approval: Mapping[str, WorkflowSettings] = field(
@@ -486,7 +554,7 @@ class Settings(Section):
     listen: ListenSettings = DEFAULT_LISTEN
     """The listener of ``proxy`` and ``serve``."""
     keys: KeySettings = DEFAULT_KEYS
-    """The keys that seal session ids and prompts."""
+    """The keys that seal session ids and prompts, and encrypt tokens."""
     namespaces: Mapping[str, Texts] = field(default_factory=dict)
     """Sets of server ids for ``serve``."""
     default_namespace: str = ""
@@ -497,6 +565,8 @@ class Settings(Section):
     """``sqlite``, in the state directory, or ``postgresql://USER@HOST/DATABASE``, for several gates."""
     holds: Annotated[HoldSettings, Parsed(_holds)] = HoldSettings()
     """How many calls may wait for approval; a plain number sets the limit per connection."""
+    notify: NotifySettings = NotifySettings()
+    """How people learn that a call waits for them."""
     tasks: TaskSettings = TaskSettings()
     """Tasks that the gate itself manages."""
     console: ConsoleSettings = DEFAULT_CONSOLE

@@ -1,11 +1,40 @@
-"""Reads a server's answer: the outcome of a call, and the entries of a list to show."""
+"""Reads a server's answer: the outcome of a call, and the entries of a list to show.
 
-from typing import Any
+Also reads what our own proxy reports to the shim in front of it about a remote server. That proxy keeps no record of its own. It marks its reports with a key that it shares with the shim,
+because the remote server could send messages of the same form.
+"""
 
-from thoughtgate.core.record_events import CANCELLED, ERROR, OK, TIMEOUT
+from operator import is_
+from typing import Any, Final
+
+from thoughtgate.core.record_events import (
+    CANCELLED,
+    ERROR,
+    OK,
+    SERVER_RECOVERED,
+    SERVER_UNREACHABLE,
+    TIMEOUT,
+    Record,
+)
+from thoughtgate.core.task import TASK_REVISION, advertise_in_handshake, advertise_tool
+from thoughtgate.errors import CAUSES, KINDS
 from thoughtgate.wire.message import Message
-from thoughtgate.wire.methods import Listing
+from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.replies import render
+
+INSTRUCTIONS: Final = "instructions"
+"""The member with a server's instructions to the model, and the name of what it says of itself."""
+MAX_ID: Final = 64
+"""Longest id of a server."""
+RELAY_KEY: Final = "THOUGHTGATE_RELAY_KEY"
+"""The variable with which a shim gives the key to the proxy behind it."""
+RELAY: Final = "relay"
+"""The member of an error's data, and of a report, that holds the key."""
+REPORT: Final = "notifications/thoughtgate/server"
+"""The notification with which the proxy reports a change of the remote server's state."""
+
+_RELAYED_EVENTS: Final = frozenset({SERVER_UNREACHABLE, SERVER_RECOVERED})
+_FACTS: Final = ("cause", "status", "retry_after", "reason")
 
 
 def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
@@ -40,17 +69,56 @@ def is_shown(entry: Any, key: str, hidden: frozenset[str]) -> bool:
     return type(name) is str and name not in hidden
 
 
-def without_hidden(message: Message, listing: Listing, hidden: frozenset[str]) -> bytes:
-    """Return a server's list without its hidden entries; the same bytes if none is hidden."""
-    entries = message.body["result"][listing.member]
+def screened(message: Message, method: str, hidden: frozenset[str], revision: Any) -> bytes:
+    """Return a server's list or handshake as the agent gets it; the same bytes if nothing changes.
+
+    Where the gate offers to make tasks of held calls, ``revision`` is the one that the agent speaks.
+    Otherwise it is None.
+    """
+    said = message.body["result"]
+    listing = LISTINGS.get(method)
+    if listing is None:
+        shown = advertise_in_handshake(said, method) if revision is not None else said
+        if hidden:
+            shown = {key: one for key, one in shown.items() if key != INSTRUCTIONS}
+        return message.raw if shown is said else render({**message.body, "result": shown})
+    entries = said[listing.member]
     kept = [entry for entry in entries if is_shown(entry, listing.key, hidden)]
-    if len(kept) == len(entries):
+    is_filtered = len(kept) != len(entries)
+    if revision == TASK_REVISION and method == "tools/list":
+        kept = [advertise_tool(entry) for entry in kept]
+    if not is_filtered and all(map(is_, kept, entries)):
         return message.raw
-    result = {**message.body["result"], listing.member: kept}
-    if "cacheScope" in result:
+    result = {**said, listing.member: kept}
+    if is_filtered and "cacheScope" in result:
         # MCP 2026-07-28, caching: a result that was filtered for one caller must not be shared.
         result["cacheScope"] = "private"
     return render({**message.body, "result": result})
+
+
+def introduction(said: Any) -> dict[str, Any]:
+    """Return a server's instructions to the model as an entry of a list.
+
+    The server's name and version are no part of it: they change with every release and instruct
+    nobody.
+    """
+    told = {INSTRUCTIONS: said} if type(said) is str and said else {}
+    return {"name": INSTRUCTIONS, **told}
+
+
+def login_instructions(server: str) -> str:
+    """Return the instructions that the gate gives in place of a server that needs a login."""
+    return f"There are no tools yet: the server needs a login; run: thoughtgate login {server}"
+
+
+def is_stand_in(entry: dict[str, Any]) -> bool:
+    """Tell whether an introduction is the gate's own, made in place of a server's.
+
+    Nothing but the name differs in it, so a server that says the same says nothing else.
+    """
+    said, _, server = str(entry.get(INSTRUCTIONS, "")).rpartition(" ")
+    is_name = 0 < len(server) <= MAX_ID and server.replace("-", "").replace("_", "").isalnum()
+    return is_name and server.isascii() and f"{said} {server}" == login_instructions(server)
 
 
 def has_failed(status: str, *, is_error: bool) -> bool | None:
@@ -58,3 +126,41 @@ def has_failed(status: str, *, is_error: bool) -> bool | None:
     if status == CANCELLED:
         return None
     return is_error or status in {ERROR, TIMEOUT}
+
+
+def relayed_failure(body: dict[str, Any], key: str) -> tuple[str, str, dict[str, Any]] | None:
+    """Return the kind, the text and the facts of a failure that our proxy reports; else None."""
+    error = body.get("error")
+    data = error.get("data") if type(error) is dict else None
+    if type(data) is not dict or not _has_key(data, key):
+        return None
+    kind, cause = data.get("kind"), data.get("cause")
+    if kind not in KINDS or cause not in CAUSES:
+        return None
+    return kind, str(data.get("reason", "")), {name: data[name] for name in _FACTS if name in data}
+
+
+def relay_change(record: Record, key: str) -> bytes | None:
+    """Return the report of a change for the shim; None if the shim sees it by itself."""
+    if record.type not in _RELAYED_EVENTS:
+        return None
+    params = {RELAY: key, "type": record.type, "server": record.body["server"]}
+    return render({"jsonrpc": "2.0", "method": REPORT, "params": params})
+
+
+def relayed_change(body: dict[str, Any], key: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the event and the facts of a report of our proxy; None if it is not one."""
+    params = body.get("params")
+    if type(params) is not dict or not _has_key(params, key):
+        return None
+    event, facts = params.get("type"), params.get("server")
+    return (event, facts) if event in _RELAYED_EVENTS and type(facts) is dict else None
+
+
+def _has_key(said: dict[str, Any], key: str) -> bool:
+    given = said.get(RELAY)
+    if type(given) is not str or not key:
+        return False
+    from hmac import compare_digest  # it loads hashlib, which no other shim needs
+
+    return compare_digest(given.encode(), key.encode())

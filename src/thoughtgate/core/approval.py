@@ -81,6 +81,15 @@ POLICY_OWNER: Final = "policy:"
 """Prefix of the owner of such a question, with the digest of the policy: it belongs to no process,
 because every gate that uses the file waits for the answer."""
 
+DEFINITION_KIND: Final = "definition"
+"""The kind of a question about changed definitions; ``tool`` is the key of the server's pins."""
+
+DEFINITION_OWNER: Final = "definitions:"
+"""Prefix of the owner of such a question, with the digest of the change set."""
+
+STANDING_KINDS: Final = frozenset({POLICY_KIND, DEFINITION_KIND})
+"""Kinds of questions that belong to no call and to no process."""
+
 _DOMAIN: Final = b"thoughtgate approval 1"
 
 
@@ -120,6 +129,35 @@ class Vote(NamedTuple):
     def verified(self) -> dict[str, Any]:
         """Return what a token says of the reviewer, for the record and for people, if there is one."""
         return {"groups": list(self.groups), "issuer": self.issuer} if self.issuer else {}
+
+
+RETRY_S: Final = 5.0
+"""When to try again if approval cannot be requested now; a store that is away is tried all the time."""
+
+
+class Decision(NamedTuple):
+    """The outcome of an approval request, whether people decided or it expired."""
+
+    approved: bool
+    kind: str = ""
+    """When not approved: approval_rejected, approval_timeout or approval_withdrawn."""
+    by: str = ""
+    channel: str = ""
+    reason: str = ""
+    auto: bool = False
+    """Whether no person decided: a remembered grant, the development profile, or ``on_timeout``."""
+    votes: tuple[Vote, ...] = ()
+    """Every vote, including votes that did not decide."""
+    approval_id: str = ""
+    """The id of the approval request, if there was one."""
+    retry_after_s: float = 0.0
+    """After what time to try again, if approval cannot be requested now."""
+
+
+def refusal(kind: str, reason: str, votes: tuple[Vote, ...] = ()) -> Decision:
+    """Return the outcome for a call that may not run, although no person rejected it."""
+    wait_s = RETRY_S if kind == "service_unavailable" else 0.0
+    return Decision(approved=False, kind=kind, reason=reason, votes=votes, retry_after_s=wait_s)
 
 
 class Refusal(NamedTuple):
@@ -184,6 +222,8 @@ class Approval(NamedTuple):
     """Grants that would have decided, and ended because the tool's definition has changed."""
     client: str = ""
     """What the agent's client says it is, with secrets masked. Nothing vouches for that."""
+    session_name: str = ""
+    """The name of an HTTP session that other gates know too."""
 
     @property
     def is_durable(self) -> bool:
@@ -192,7 +232,12 @@ class Approval(NamedTuple):
 
     @property
     def session_key(self) -> str:
-        """A session key that is unique across runs: sessions are numbered from one in every run."""
+        """A key that is unique across gates and runs: sessions are numbered from one in every run.
+
+        An HTTP session has a name of its own, so every gate that continues it has the same key.
+        """
+        if self.session_name:
+            return f"http {self.session_name}"
         run = self.call_id.rpartition(".")[0]
         return f"{run}/{self.session}" if run and self.session else ""
 

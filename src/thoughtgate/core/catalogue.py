@@ -27,6 +27,8 @@ class Offer(NamedTuple):
     """As the server wrote them, without entries that have no valid name."""
     names: frozenset[str]
     warnings: tuple[str, ...] = ()
+    left_out: str = ""
+    """Why it lacks entries that an agent would see if it used the server directly."""
 
 
 NOTHING: Final = Offer((), frozenset())
@@ -39,20 +41,24 @@ def check_offer(method: str, listed: list[Any]) -> Offer:
     warnings: list[str] = []
     entries = as_entries(listed)
     nameless = len(listed) - len(entries)
+    left_out = ""
     for entry in entries:
         name = entry.get(key)
         if type(name) is not str or not name:
             nameless += 1
         elif name in kept:
             warnings.append(f"{name[:MAX_NAME]} is listed twice; the first is kept")
+            left_out = left_out or (warnings[-1] if entry != kept[name] else "")
         elif len(kept) >= MAX_ENTRIES:
             warnings.append(f"more than {MAX_ENTRIES} entries; the rest is left out")
+            left_out = left_out or warnings[-1]
             break
         else:
             kept[name] = entry
     if nameless:
         warnings.insert(0, f"{nameless} entries without a name are left out")
-    return Offer(tuple(kept.values()), frozenset(kept), tuple(warnings[:MAX_WARNINGS]))
+    told = tuple(warnings[:MAX_WARNINGS])
+    return Offer(tuple(kept.values()), frozenset(kept), told, left_out)
 
 
 def exposed_entry(

@@ -42,6 +42,8 @@ class ToAgent(NamedTuple):
     """The kind of error if ThoughtGate itself refuses the request with this answer."""
     gate: str = ""
     """The gate that refused the request, for such an answer."""
+    scopes: str = ""
+    """For ``insufficient_scope``: the scopes that the request needs, separated by spaces."""
 
 
 class WriteRecord(NamedTuple):
@@ -69,24 +71,35 @@ class JudgeCall(NamedTuple):
 
 
 class ScreenList(NamedTuple):
-    """Have a list screened; the names to hide come back as ``ListScreened``."""
+    """Have a list or a handshake screened; what to change comes back as ``ListScreened``."""
 
     key: RequestId
     method: str
     entries: tuple[dict[str, Json], ...]
-    """The entries as the server offered them, including those without a name."""
+    """The entries as the server offered them, including those without a name; of a handshake, what
+    the server says about itself."""
     at: float
+    is_last: bool = True
+    """Whether no further page of the list follows."""
 
 
-class MaskAnswer(NamedTuple):
-    """Have secrets masked in an answer, as a rule requires; it comes back as ``AnswerMasked``."""
+class InspectAnswer(NamedTuple):
+    """Have a message of the server inspected, and changed as the policy says.
+
+    It comes back as ``AnswerInspected``. The message answers a call, or is the server's own request
+    or notification.
+    """
 
     key: RequestId
+    call_id: str
+    """The call; empty if nothing was judged, as for what a server says about its own tasks."""
     body: dict[str, Json]
     at: float
     of_task: bool = False
     """The answer is about a task of the server, so nobody knows which rule let its call pass: it
     is masked if any rule has results masked."""
+    can_wait: bool = True
+    """Whether the message can be held; if not, it is blocked instead."""
 
 
 class AskPeople(NamedTuple):
@@ -146,7 +159,7 @@ Command: TypeAlias = (
     | WriteRecord
     | JudgeCall
     | ScreenList
-    | MaskAnswer
+    | InspectAnswer
     | AskPeople
     | AskTask
     | EndTask

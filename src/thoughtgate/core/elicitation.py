@@ -9,9 +9,10 @@ small: every shim loads it.
 """
 
 import json
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from thoughtgate.core.commands import NOTICE, PROMPT, Command, PersonAnswered, ToAgent
+from thoughtgate.core.events import PersonAsked
 from thoughtgate.wire.extra_params import ROUND_TRIP, repeated_params
 from thoughtgate.wire.message import Message, RequestId
 from thoughtgate.wire.replies import render, render_cancelled
@@ -59,6 +60,35 @@ SCHEMA: Final[dict[str, Any]] = {
 """A flat schema of strings only, which clients of every revision with elicitation can show."""
 
 
+NOTHING_TO_FILL_IN: Final[dict[str, Any]] = {"type": "object", "properties": {}}
+"""The schema of a prompt that only tells something."""
+
+
+URL_REQUIRED: Final = -32042
+"""MCP 2025-11-25, elicitation: URLElicitationRequiredError. Revision 2026-07-28 has no such code."""
+
+
+def login_request(page: str, server: str, ident: str) -> dict[str, Any]:
+    """Return the data of an error that has a person sign in to a server on a page of the console.
+
+    The agent reads the URL, so it holds nothing secret: the page asks for the console's own sign-in.
+    """
+    text = f"Sign in to the server {server!r} on this page, then try again."
+    asked = {"mode": "url", "elicitationId": ident, "url": page, "message": text}
+    return {"elicitations": [asked]}
+
+
+class HoldNotice(NamedTuple):
+    """What an agent's program is told about a held call."""
+
+    prompt: str = ""
+    """The question of the agent's own prompt; empty if the workflow does not allow one."""
+    waits: str = ""
+    """What waits and where to answer; empty if the agent is not to be told."""
+    page: str = ""
+    """The console's page about the request, without any secret; empty if no console is known."""
+
+
 class Promises(Protocol):
     """Issues states that stand for calls, each valid for one call and one use."""
 
@@ -98,16 +128,31 @@ class KeptPromises:
 class Elicitations:
     """The prompts of one session."""
 
-    __slots__ = ("_asked", "_can_ask", "client", "is_used", "promises")
+    __slots__ = (
+        "_asked",
+        "_can_ask",
+        "_only_told",
+        "client",
+        "is_used",
+        "opens_urls",
+        "promises",
+        "revision",
+    )
 
     def __init__(self) -> None:
         self.is_used = False
         """Whether a prompt was shown, or the client has declared its capabilities."""
         self._can_ask = False
+        self.opens_urls = False
+        """Whether the client can have a person open a URL."""
         self.client = ""
         """Name and version of the client, as it gave them in ``initialize``."""
+        self.revision: Any = ""
+        """The revision that ``initialize`` agreed on; before its answer, the one that was asked for."""
         self._asked: dict[RequestId, tuple[str, RequestId]] = {}
         """Calls by the id of their prompt, with the id of the request."""
+        self._only_told: set[RequestId] = set()
+        """The ids of prompts whose answers decide nothing."""
         self.promises: Promises | None = None
         """Issues the states; a table of this session, unless the driver sets another."""
 
@@ -115,18 +160,20 @@ class Elicitations:
         """Note from ``initialize`` what the client is called and whether it can show a form."""
         if method == "initialize":
             self.client = client_name(params.get("clientInfo"))
+            self.revision = params.get("protocolVersion", "")
             self.declare(params.get("capabilities"))
 
     def declare(self, capabilities: Any) -> None:
-        """Note from the client's capabilities whether it can show a form."""
+        """Note from the client's capabilities whether it can show a form, or open a URL."""
         self._can_ask = _shows_forms(capabilities)
+        self.opens_urls = _opens_urls(capabilities)
         self.is_used = True
 
     def is_asked(self, ident: RequestId | None) -> bool:
         """Tell whether a prompt with this id is open."""
         return ident in self._asked
 
-    def ask(self, key: RequestId, ident: str, call_id: str, text: str) -> list[Command]:
+    def ask(self, key: RequestId, ident: str, call_id: str, text: str) -> list[ToAgent]:
         """Show a prompt about a held call; return nothing if the client cannot show one."""
         if not self._can_ask or not ident.startswith(ID_PREFIX):
             return []
@@ -136,11 +183,44 @@ class Elicitations:
         frame = render({"jsonrpc": "2.0", "id": ident, "method": METHOD, "params": params})
         return [ToAgent(frame, key, PROMPT)]
 
+    def show(
+        self, asked: PersonAsked, message: Message | None, call_id: str, *, modern: bool
+    ) -> list[ToAgent]:
+        """Ask about a held call, or tell that it waits; ``message`` is None if it was answered before."""
+        if message is None:
+            return []
+        if modern:
+            # Only the reply to the call can carry a prompt, so one that tells would end the call.
+            if not asked.text:
+                return []
+            return self.promise(asked.key, message, asked.ident, asked.text, asked.at)
+        if asked.text:
+            return self.ask(asked.key, asked.ident, call_id, asked.text)
+        return self._tell(asked, call_id)
+
+    def _tell(self, asked: PersonAsked, call_id: str) -> list[ToAgent]:
+        """Show that a held call waits and where to answer; whatever the prompt returns is ignored."""
+        params: dict[str, Any] = {"message": asked.waits, "requestedSchema": NOTHING_TO_FILL_IN}
+        if asked.page and self.opens_urls:
+            page = {"mode": "url", "elicitationId": asked.ident, "url": asked.page}
+            params = {**page, "message": asked.waits}
+        elif not self._can_ask:
+            return []
+        if not asked.waits or not asked.ident.startswith(ID_PREFIX):
+            return []
+        self._asked[asked.ident] = (call_id, asked.key)
+        self._only_told.add(asked.ident)
+        frame = render({"jsonrpc": "2.0", "id": asked.ident, "method": METHOD, "params": params})
+        return [ToAgent(frame, asked.key, PROMPT)]
+
     def take(self, message: Message, at: float) -> list[Command] | None:
         """Return the commands for an answer to a prompt; None if it answers none of ours."""
         asked = self._asked.pop(message.id, None) if message.id is not None else None
         if asked is None:
             return None
+        if message.id in self._only_told:
+            self._only_told.discard(message.id)
+            return []
         return self.answered(asked[0], _decision(message.body.get("result")), at)
 
     def close(self, call_id: str) -> list[Command]:
@@ -150,6 +230,7 @@ class Elicitations:
         asked = {ident: key for ident, (about, key) in self._asked.items() if about == call_id}
         for ident in asked:
             del self._asked[ident]
+            self._only_told.discard(ident)
         return [
             ToAgent(render_cancelled(ident, ELSEWHERE), key, NOTICE) for ident, key in asked.items()
         ]
@@ -162,7 +243,7 @@ class Elicitations:
 
     def promise(
         self, key: RequestId, message: Message, ident: str, text: str, at: float
-    ) -> list[Command]:
+    ) -> list[ToAgent]:
         """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
         method, params = message.method, message.body.get("params") or {}
         can_ask = _shows_forms(meta_of(params).get(CAPABILITIES_KEY))
@@ -208,6 +289,11 @@ def _shows_forms(capabilities: Any) -> bool:
     said = capabilities.get("elicitation") if type(capabilities) is dict else None
     # MCP 2025-11-25, elicitation: an empty object means forms, as in every earlier revision.
     return type(said) is dict and (not said or "form" in said)
+
+
+def _opens_urls(capabilities: Any) -> bool:
+    said = capabilities.get("elicitation") if type(capabilities) is dict else None
+    return type(said) is dict and type(said.get("url")) is dict
 
 
 def _text_of(params: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.core.record_events import Record
 from thoughtgate.wire.frame import escape_separators
 
-CONTRACT: Final = "1.1"
+CONTRACT: Final = "1.3"
 """Version of the record format. New members and types raise the minor number."""
 
 TRAFFIC: Final = "traffic"
@@ -32,8 +32,11 @@ _CHAIN_TAIL: Final = len(CHAIN_MEMBER) + 64 + len('"}')
 _CHAIN_BEGINS: Final = CHAIN_MEMBER.encode()
 _LINE_ENDS: Final = b'"}\n'
 
-MAX_KEPT: Final = 1024
-"""Cached line beginnings; bounded because sessions come and go."""
+MAX_KEPT: Final = 4096
+"""Cached line beginnings, several per session; bounded because sessions come and go."""
+
+MAX_SESSIONS: Final = 10_000
+"""Sessions whose agents are known: as many as a listener accepts."""
 
 UNKNOWN: Final = "unknown"
 CLIENTS: Final = frozenset({"claude", "codex", "headless", "custom"})
@@ -68,11 +71,42 @@ class Run(NamedTuple):
     """What the ids of calls begin with, if it is not the run id: several gates may share one."""
 
 
+class SessionPeers:
+    """What is known of the agent of each session, for the envelopes of one run."""
+
+    def __init__(self) -> None:
+        self._facts: dict[str, dict[str, str]] = {}
+        self._envelopes: list[Envelope] = []
+
+    def add(self, envelope: "Envelope") -> None:
+        """Tell an envelope of changes from now on."""
+        self._envelopes.append(envelope)
+
+    def introduce(self, session: str, facts: dict[str, str]) -> None:
+        """Add facts about the agent of a session; those without a value are left out."""
+        before = self._facts.get(session)
+        known = {**(before or {}), **{name: value for name, value in facts.items() if value}}
+        if known == before:
+            return
+        if before is None and len(self._facts) >= MAX_SESSIONS:
+            del self._facts[next(iter(self._facts))]
+        self._facts[session] = known
+        for envelope in self._envelopes:
+            envelope.forget(session)
+
+    def rendered(self, session: str) -> str:
+        """Return the facts as a further member of a line; empty if there are none."""
+        known = self._facts.get(session)
+        return f',"peer":{dump_json(known)}' if known else ""
+
+
 class Envelope:
     """Adds the envelope and the sequence number to each event of one run."""
 
-    def __init__(self, run: Run, stream: str = "") -> None:
+    def __init__(self, run: Run, stream: str = "", peers: SessionPeers | None = None) -> None:
         """Number the events of a run; ``stream`` names a second series of them."""
+        self._peers = peers or SessionPeers()
+        self._peers.add(self)
         self.run = run
         self.seq = 0
         identity: dict[str, Any] = {
@@ -96,32 +130,38 @@ class Envelope:
         self._second = -1
         self._stamp = b""
         self._parts: dict[tuple[str, str, str], tuple[bytes, bytes, bytes]] = {}
-        """The parts that lines of a type, session and server share: before and after the time, and after
-        the sequence number."""
+        """The parts that lines of a type, server and session share: before and after the time, and
+        after the sequence number."""
 
-    def wrap(self, record: Record, dump: Callable[[Any], bytes] = dump_bytes) -> bytes:
-        """Return the line of an event without its chain and closing brace.
+    def wrap(self, record: Record) -> bytes:
+        """Return the line of an event without its chain and closing brace."""
+        return self.wrap_all((record,))[0]
+
+    def wrap_all(
+        self, records: Iterable[Record], dump: Callable[[Any], bytes] = dump_bytes
+    ) -> list[bytes]:
+        """Return the lines of events without their chains and closing braces.
 
         ``dump`` may be a faster encoder of the same JSON, if one is loaded; it may reject unusual
         values with a TypeError.
         """
-        self.seq += 1
-        kind, at, server, session, body = record
-        parts = self._parts.get((kind, session, server))
-        if parts is None:
-            parts = self._keep(kind, session, server)
-        if at != self._at:
-            self._at = at
-            self._tell_time(int(at * 1000))
-        before, between, after = parts
-        if not body:
-            return b"%b%b%b%d%b" % (before, self._time, between, self.seq, after)
-        try:
-            members = dump(body)
-        except TypeError:
-            # Integers beyond 64 bits and lone surrogates, which arguments may hold.
-            members = dump_bytes(body)
-        return b"%b%b%b%d%b,%b" % (before, self._time, between, self.seq, after, members[1:-1])
+        lines = []
+        for kind, at, server, session, body in records:
+            self.seq += 1
+            parts = self._parts.get((kind, server, session))
+            before, between, after = parts or self._keep(kind, server, session)
+            if at != self._at:
+                self._at = at
+                self._tell_time(int(at * 1000))
+            try:
+                members = dump(body)
+            except TypeError:
+                # Integers beyond 64 bits and lone surrogates, which arguments may hold.
+                members = dump_bytes(body)
+            comma = b"," if body else b""
+            said = (before, self._time, between, self.seq, after, comma, members[1:-1])
+            lines.append(b"%b%b%b%d%b%b%b" % said)
+        return lines
 
     def _tell_time(self, moment: int) -> None:
         second, milli = divmod(moment, 1000)
@@ -129,16 +169,21 @@ class Envelope:
             self._second, self._stamp = second, _stamp(second).encode()
         self._time = b"%b.%03dZ" % (self._stamp, milli)
 
-    def _keep(self, kind: str, session: str, server: str) -> tuple[bytes, bytes, bytes]:
+    def _keep(self, kind: str, server: str, session: str) -> tuple[bytes, bytes, bytes]:
         if len(self._parts) >= MAX_KEPT:
             self._parts.clear()
         parts = (
             _encoded(f'{{"v":"{CONTRACT}","type":"{kind}","ts":"'),
             _encoded(f'",{self._identity},"session_id":{dump_json(session)},"seq":'),
-            _encoded(f',"server_name":{dump_json(server)}'),
+            _encoded(f',"server_name":{dump_json(server)}{self._peers.rendered(session)}'),
         )
-        self._parts[kind, session, server] = parts
+        self._parts[kind, server, session] = parts
         return parts
+
+    def forget(self, session: str) -> None:
+        """Render the beginnings of a session's lines again: its agent has introduced itself."""
+        for known in [known for known in self._parts if known[2] == session]:
+            del self._parts[known]
 
 
 @lru_cache(maxsize=8)  # nearly all times are of the current second

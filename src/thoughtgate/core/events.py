@@ -41,29 +41,44 @@ class CallJudged(NamedTuple):
 
 
 class ListScreened(NamedTuple):
-    """A list was screened; ``hidden`` names the entries to remove."""
+    """A list or a handshake was screened; ``hidden`` names the entries to remove, None if it failed."""
 
     key: RequestId
-    hidden: frozenset[str]
+    hidden: frozenset[str] | None
     at: float
+    offers_tasks: bool = False
+    """Whether calls may be held, so that the agent is told that they can become tasks."""
 
 
-class AnswerMasked(NamedTuple):
-    """An answer was masked; the body is None if that failed."""
+class AnswerInspected(NamedTuple):
+    """A message of the server was inspected; without findings, the body is None if that failed."""
 
     key: RequestId
     body: dict[str, Json] | None
+    """The message as the agent may get it; None if it must not."""
     at: float
+    findings: tuple[tuple[str, str, str], ...] = ()
+    """Check, tier and place of the findings, if the message is blocked or held."""
+    held: str = ""
+    """The id under which a person is asked to release the message; empty if nobody has to."""
+    workflow: str = ""
+    outcome: str = ""
+    """What the production profile would have done, such as ``WOULD_REDACT``; the message passes."""
 
 
 class PersonAsked(NamedTuple):
-    """A held call may be decided in the agent's own prompt: show it, if the client supports it."""
+    """A call is held: tell the agent's program, and ask there if the workflow allows it."""
 
     key: RequestId
     ident: str
     """The prompt's id, random so that no server can send the agent a request with the same id."""
     text: str
+    """The question of the agent's own prompt; empty if the call is decided elsewhere only."""
     at: float
+    waits: str = ""
+    """What waits and where to answer, for progress notifications and for a prompt without a question."""
+    page: str = ""
+    """The console's page about the request."""
 
 
 class TaskMade(NamedTuple):
@@ -82,14 +97,22 @@ class TaskAnswered(NamedTuple):
     at: float
 
 
+class TaskChanged(NamedTuple):
+    """A task of this session has another status; ``body`` is the task as its caller sees it."""
+
+    body: dict[str, Json]
+    at: float
+
+
 class NotSent(NamedTuple):
     """A request could not be sent: the record could not be written, or the connection is closed."""
 
     key: RequestId
     kind: str
     at: float
-    reason: str = ""
-    """Why, for the caller to read; without URLs, paths or arguments, which may hold secrets."""
+    facts: dict[str, Json] | None = None
+    """Why: cause, HTTP status, time to retry and reason, as far as they are known. The caller reads
+    them, so they contain no URLs, paths or arguments, which may hold secrets."""
     text: str = ""
     """The error message, if it is not the default one of its kind."""
 
@@ -132,6 +155,14 @@ class ServerGone(NamedTuple):
     """For the caller to read; without paths or arguments."""
     at: float
     kind: str = "upstream_connection_failed"
+    facts: dict[str, Json] | None = None
+    """As in ``NotSent``."""
+
+
+class ServerStarted(NamedTuple):
+    """The server runs now, after it could not be started."""
+
+    at: float
 
 
 class Ticked(NamedTuple):
@@ -145,15 +176,17 @@ Event: TypeAlias = (
     | ServerSent
     | CallJudged
     | ListScreened
-    | AnswerMasked
+    | AnswerInspected
     | PersonAsked
     | TaskMade
     | TaskAnswered
+    | TaskChanged
     | NotSent
     | KeptAlive
     | AgentGone
     | GateStopping
     | CallerGone
     | ServerGone
+    | ServerStarted
     | Ticked
 )

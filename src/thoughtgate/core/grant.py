@@ -8,6 +8,7 @@ import json
 from typing import Final, NamedTuple
 
 from thoughtgate.core.approval import Approval, Refusal, Reviewer
+from thoughtgate.policy.call import TOOL as TOOL_KIND
 from thoughtgate.policy.names import is_masked
 
 ONCE: Final = "once"
@@ -106,6 +107,8 @@ def _why_not(approval: Approval, remember: Remember) -> str:
     if approval.required > 1:
         each = f"{approval.workflow} asks {approval.required} people each time"
         return f"{each}; it cannot be remembered"
+    if remember.scope == TOOL and _has_unknown_definition(approval):
+        return "the server has not listed the tool, so only this exact call can be remembered"
     if remember.scope == TOOL and is_masked(approval.tool):
         return "the name holds a secret, so only this exact call can be remembered"
     return _why_not_so_long(approval, remember)
@@ -125,16 +128,22 @@ def matches(grant: Grant, asked: Approval, now: float) -> bool:
         return False
     if not _is_about(grant, asked):
         return False
-    # A definition that was known and is not any more cannot be compared: then a person is asked.
     if grant.definition != asked.definition:
         return False
-    return grant.scope == TOOL or (bool(grant.digest) and grant.digest == asked.digest)
+    if grant.scope == TOOL:
+        # A definition that is not known cannot be compared: then a person is asked.
+        return not _has_unknown_definition(asked)
+    return bool(grant.digest) and grant.digest == asked.digest
 
 
 def has_lost_definition(grant: Grant, asked: Approval) -> bool:
     """Tell whether a grant for this call ends, because the server now lists the tool differently."""
     is_other = bool(grant.definition and asked.definition) and grant.definition != asked.definition
     return is_other and _is_about(grant, asked)
+
+
+def _has_unknown_definition(asked: Approval) -> bool:
+    return asked.kind == TOOL_KIND and not asked.definition
 
 
 def _is_about(grant: Grant, asked: Approval) -> bool:

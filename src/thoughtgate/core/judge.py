@@ -7,19 +7,24 @@ standalone shim, the governance service, the proxy, the hub.
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from thoughtgate.core.answers import has_failed
-from thoughtgate.core.approval import Vote
-from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of
-from thoughtgate.core.packed_calls import (
+from thoughtgate.core.approval import Decision
+from thoughtgate.core.definitions.known_definitions import DEFINITION_HELD, KnownDefinitions
+from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of, list_event
+from thoughtgate.core.open_calls import (
     SPENT,
-    PackedCall,
+    CallRequest,
+    OpenCall,
+    Ruling,
+    in_full,
     pack_calls,
     unpack_calls,
     without_arguments,
 )
 from thoughtgate.core.record_events import (
+    AGENT_TO_SERVER,
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
     CALL_DECISION,
@@ -30,8 +35,9 @@ from thoughtgate.core.record_events import (
     SERVER_TO_AGENT,
     TOOLS_LIST,
     Record,
+    content_found,
 )
-from thoughtgate.core.run_summary import describe_verdict, describe_vote
+from thoughtgate.core.run_summary import describe_approval, describe_verdict
 from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.policy.call import (
     APPROVE,
@@ -43,16 +49,20 @@ from thoughtgate.policy.call import (
     Call,
     Verdict,
 )
-from thoughtgate.policy.evaluation import evaluate, hidden_names
+from thoughtgate.policy.evaluation import establish, evaluate, hidden_names
+from thoughtgate.policy.facts import NO_FACTS, LocalFacts, SharedFacts
+from thoughtgate.policy.inspection.content_policy import BLOCK, NONE, RESULT_KIND
 from thoughtgate.policy.limits import THROTTLES, Limit, LimitState
 from thoughtgate.policy.names import recorded_name
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.previews import MAX_PREVIEW, preview
+from thoughtgate.policy.scopes import INSUFFICIENT_SCOPE, asking_nobody, stricter
+from thoughtgate.policy.stops import STOP, Stops
 from thoughtgate.wire.canonical import NotCanonical
 from thoughtgate.wire.extra_params import extra_params
 from thoughtgate.wire.fast_frame import canonical_quickly
-from thoughtgate.wire.message import Json
-from thoughtgate.wire.methods import LISTINGS, TOOLS_CHANGED, Named
+from thoughtgate.wire.message import Json, RequestId
+from thoughtgate.wire.methods import LISTINGS, LISTS_CHANGED, TOOLS_CHANGED, Named
 from thoughtgate.wire.packed_message import MAX_PARSED
 from thoughtgate.wire.revisions import META, client_in, traceparent
 from thoughtgate.wire.unchecked import unchecked
@@ -61,108 +71,14 @@ MAX_KEPT: Final = 1024
 """Requests up to this size keep their arguments in memory until they are answered."""
 
 MAX_NAMES: Final = 10_000
+MAX_MESSAGE_ID: Final = 128
 """Cached names as the record shows them."""
-
 
 MAX_SESSIONS: Final = 10_000
 """Sessions whose calls are counted: as many as a listener accepts."""
 
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
-
-MAX_LISTED: Final = 1000
-"""Entries of a list that a record event names."""
-
-_DIGEST: Final = 16
-"""Hex digits of an entry's digest: enough to detect that a server changed the entry."""
-
-
-_NOTHING: Final[dict[str, Json]] = {}
-"""The annotations and the definition of a tool that its server has not listed."""
-
-
-class CallRequest(NamedTuple):
-    """A request that needs a verdict, with its principal and origin."""
-
-    server: str
-    session: str
-    principal: str
-    method: str
-    named: tuple[Named, ...]
-    size: int
-    transport: str
-    at: float
-    params: dict[str, Json] = _NOTHING
-    """The request's params: what they carry beyond ``named`` is bound and recorded, not judged."""
-    trace: str = ""
-    """The caller's W3C ``traceparent`` if the transport carries it, as HTTP does."""
-    claims: dict[str, Any] | None = None
-    """The principal's claims from authentication."""
-    promised: bool = False
-    """Whether its caller was told that a person decides: then it is held even if the rules forward
-    it."""
-    listed: str = ""
-    """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
-    frame: bytes = b""
-    """The request as it was received, if this process also holds it; see ``pack``."""
-    client: str = ""
-    """Name and version of the agent's client, as it gave them in its handshake."""
-
-
-class Ruling(NamedTuple):
-    """A verdict on a request, with the events that must be recorded before it takes effect."""
-
-    verdict: Verdict
-    call_id: str
-    records: tuple[Record, ...]
-
-
-RETRY_S: Final = 5.0
-"""When to try again if approval cannot be requested now; a store that is away is tried all the time."""
-
-
-class Decision(NamedTuple):
-    """The outcome of an approval request, whether people decided or it expired."""
-
-    approved: bool
-    kind: str = ""
-    """When not approved: approval_rejected, approval_timeout or approval_withdrawn."""
-    by: str = ""
-    channel: str = ""
-    reason: str = ""
-    auto: bool = False
-    """Whether no person decided: a remembered grant, the development profile, or ``on_timeout``."""
-    votes: tuple[Vote, ...] = ()
-    """Every vote, including votes that did not decide."""
-    approval_id: str = ""
-    """The id of the approval request, if there was one."""
-    retry_after_s: float = 0.0
-    """After what time to try again, if approval cannot be requested now."""
-
-
-def refusal(kind: str, reason: str, votes: tuple[Vote, ...] = ()) -> Decision:
-    """Return the outcome for a call that may not run, although no person rejected it."""
-    wait_s = RETRY_S if kind == "service_unavailable" else 0.0
-    return Decision(approved=False, kind=kind, reason=reason, votes=votes, retry_after_s=wait_s)
-
-
-class OpenCall(NamedTuple):
-    """A call that has a first verdict and has not ended."""
-
-    call: Call
-    verdict: Verdict
-    at: float
-    calls: tuple[Call, ...] = ()
-    """For a held call: everything that the request names, each as a call of its own."""
-    approval_id: str = ""
-    """For a held call: the id of its approval request."""
-    size: int = 0
-    frame: bytes = b""
-    packed: PackedCall | None = None
-    """For a large held call whose approval was requested: its arguments."""
-    client: str = ""
-    """For a held call: what the agent's client says it is. Nothing vouches for that."""
-
 
 _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
 
@@ -177,11 +93,18 @@ class Judge:
         *,
         preview: int = MAX_PREVIEW,
         count: Callable[[Sequence[Limit]], LimitState] = LimitState,
+        facts: SharedFacts | None = None,
     ) -> None:
         """Judge by ``policy``; record events show at most ``preview`` bytes of the arguments.
 
-        ``count`` returns the counts for some limits.
+        ``count`` returns the counts for some limits; ``facts`` are those of all principals.
         """
+        self.stops: Stops | None = None
+        """The stop orders in force; None for none."""
+        self.facts = facts if facts is not None else LocalFacts()
+        """What is known about the data that principals have seen."""
+        self._needs_facts = policy.looks_at_facts()
+        self._establishes = policy.establishes_facts()
         self.policy = policy
         self._preview_bytes = preview
         self._run_id = run_id
@@ -192,7 +115,9 @@ class Judge:
         self._rendered: tuple[dict[str, Any], str] = ({}, "")
         """The arguments judged last and their canonical text, for both the hash and the preview."""
         self.tools = KnownTools()
+        self.definitions = KnownDefinitions(policy.definitions)
         self._needs_lists = policy.looks_at_annotations()
+        self._inspects = policy.contents
         self._forwarded: dict[str, int] = {}
         self._said: dict[Verdict, dict[str, Any]] = {}
         """Cached decision objects for the record: few rules decide most calls. Record events share
@@ -205,7 +130,11 @@ class Judge:
     def replace_policy(self, policy: Policy) -> None:
         """Judge by another policy from now on. Open calls and the counters of limits are kept."""
         self.policy = policy
+        self.definitions.use(policy.definitions)
         self._needs_lists = policy.looks_at_annotations()
+        self._inspects = policy.contents
+        self._needs_facts = policy.looks_at_facts()
+        self._establishes = policy.establishes_facts()
         self._names.clear()
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         before, self._limits = self._limits, self._new_counts(policy.limits)
@@ -213,11 +142,7 @@ class Judge:
         before.release()
 
     def close(self) -> None:
-        """Stop counting calls.
-
-        Raises:
-            StoreError: the counts are in a store that cannot be reached.
-        """
+        """Stop counting calls; StoreError if the counts are in a store that is away."""
         self._limits.close()
 
     def open_call(self, call_id: str) -> OpenCall | None:
@@ -226,7 +151,11 @@ class Judge:
 
     def judge(self, question: CallRequest) -> Ruling:
         """Judge a request. If it names several things, all of them must be allowed."""
-        if self._needs_lists and self.tools.must_list(
+        # For a task, the list says whether the server or the gate makes it.
+        needed = self._needs_lists or ("task" in question.params and self.policy.offers_tasks())
+        if needed and self.tools.must_list(question.server, question.named, question.listed):
+            return _LIST_FIRST
+        if self.definitions.enforces and self.definitions.must_list(
             question.server, question.named, question.listed
         ):
             return _LIST_FIRST
@@ -253,22 +182,42 @@ class Judge:
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
-                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "")
+                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "", "", "")
             )
+            watched = self._inspects and self._inspects.inspects_results(question.server)
+            shown = shown._replace(inspect=True) if watched else shown
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
-            self._open[call_id] = unchecked(OpenCall, (*held, _client_of(question, call)))
-        records = (
+            said = (_client_of(question, call), "", question.session_name)
+            self._open[call_id] = unchecked(OpenCall, (*held, *said))
+        records: tuple[Record, ...] = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
         )
+        if verdict.findings:
+            content = {"findings": verdict.findings, "direction": AGENT_TO_SERVER, "action": BLOCK}
+            records += (self.found(call_id, call, question.at, **content),)
         if question.size > MAX_PARSED:
             self._rendered = ({}, "")
         return unchecked(Ruling, (shown, call_id, records))
 
+    def hold_result(self, ident: str, held: OpenCall) -> None:
+        """Keep a result that waits for a person; ``settle`` ends that."""
+        self._open[ident] = held
+
+    def found(self, call_id: str, call: Call, at: float, **content: Any) -> Record:
+        """Return the event that records what the content checks found, and what happens to it."""
+        enforced = self.policy.profile == PRODUCTION or content["action"] == NONE
+        said = self._short(call_id, call)
+        return content_found(at, call.server, call.session, said, enforced=enforced, **content)
+
     def pack(self, call_id: str) -> None:
         """Keep only the frame of a large call, after its approval was requested."""
         held = self._open.get(call_id)
+        if held is not None and held.answers:
+            # The session has the result, and the approval request what the reviewer sees.
+            self._open[call_id] = held._replace(call=without_arguments(held.call))
+            return
         if held is None or held.packed is not None or not held.calls:
             return
         packed = pack_calls(held.calls, held.size, held.frame)
@@ -288,10 +237,14 @@ class Judge:
             verdict = Verdict(DENY, "approval", "approval_withdrawn", "the call is no longer open")
             return Ruling(verdict, call_id, ())
         verdict = self._after(held, decision, at)
-        if held.packed is not None:
-            self._open[call_id] = held._replace(packed=SPENT)
+        if held.answers:
+            del self._open[call_id]
+        elif held.packed is not None or verdict.redact:
+            packed = held.packed and SPENT
+            kept = held.verdict._replace(redact=verdict.redact)
+            self._open[call_id] = held._replace(packed=packed, verdict=kept)
         # Counted now, not when it was held: a denied call must not use up a limit.
-        if verdict.action == FORWARD:
+        if verdict.action == FORWARD and held.calls:
             verdict = self._count(held.calls, at) or verdict
         record = self._decided_record(call_id, held, decision, verdict, at)
         return Ruling(verdict, call_id, (record,))
@@ -302,8 +255,10 @@ class Judge:
         if held is None:
             return None
         self._open[call_id] = held._replace(approval_id=facts.get("approval_id", ""))
+        if held.answers:
+            facts = {**facts, "about": RESULT_KIND}
         body = {
-            "call": self._short(call_id, held.call),
+            "call": self._short(held.answers or call_id, held.call),
             "approval": {"workflow": workflow, "rule_id": held.verdict.rule or None, **facts},
         }
         return Record(APPROVAL_REQUESTED, at, held.call.server, held.call.session, body)
@@ -311,15 +266,16 @@ class Judge:
     def note(self, record: Record) -> Record:
         """Complete an event that a session reports; the end of a call also updates the limits."""
         if record.type != CALL_END:
-            if record.type == MESSAGE and record.body["message"]["method"] == TOOLS_CHANGED:
-                self.tools.forget(record.server)
+            if record.type == MESSAGE and record.body["message"]["method"] in LISTS_CHANGED:
+                self.definitions.forget(record.server)
+                if record.body["message"]["method"] == TOOLS_CHANGED:
+                    self.tools.forget(record.server)
             return record
         call = record.body["call"]
         held = self._open.pop(call["call_id"], None)
         # A session reports the name as it was sent; only here are its secrets known.
-        call["tool_name"] = self.recorded_name(
-            call["tool_name"] if held is None else held.call.name
-        )
+        name = call["tool_name"] if held is None else held.call.name
+        call["tool_name"] = self._names.get(name) or self.recorded_name(name)
         if held is None:
             return record
         call["args_hash"] = held.call.args_hash
@@ -352,44 +308,49 @@ class Judge:
         if method == "tools/list":
             self.tools.learn(server, entries)
         hidden = hidden_names(self.policy.visibility, server, listing.kind, names)
+        hidden |= self.definitions.hidden(server, listing.kind, names)
         # The development profile hides nothing, but records what production would hide.
-        withheld = hidden if self.policy.profile == PRODUCTION else frozenset()
-        body = {
-            "list": {
-                "method": method,
-                "offered": len(entries),
-                "returned": sum(name not in withheld for name in names),
-                "hidden": sorted(map(self.recorded_name, hidden))[:MAX_LISTED],
-                "entries": self._digests(entries, listing.key),
-                "enforced": self.policy.profile == PRODUCTION,
-            }
-        }
+        enforced = self.policy.profile == PRODUCTION
+        withheld = hidden if enforced else frozenset()
+        body = list_event(method, entries, (hidden, withheld), self.recorded_name)
+        body["list"]["enforced"] = enforced
         return withheld, Record(TOOLS_LIST, at, server, session, body)
 
     def _first_objection(
         self, question: CallRequest, calls: tuple[Call, ...]
     ) -> tuple[Call, Verdict]:
         objection: tuple[Call, Verdict] | None = None
+        lacking: tuple[Call, Verdict] | None = None
         for call in calls:
             verdict = self._evaluate(call, question.at)
             if verdict.action == DENY:
-                return call, verdict
+                if verdict.kind != INSUFFICIENT_SCOPE:
+                    return call, verdict
+                # The refusal names the scopes that all the calls need.
+                lacking = (call, verdict if lacking is None else stricter(lacking[1], verdict))
+                continue
             if objection is None or (verdict.action == APPROVE and objection[1].action == FORWARD):
                 objection = (call, verdict)
             # One approval request has one workflow, so two different ones cannot both be met.
             elif verdict.action == APPROVE and verdict.workflow != objection[1].workflow:
-                return call, _asking_nobody(verdict)
+                return call, asking_nobody(verdict)
+        if lacking is not None:
+            return lacking
         assert objection is not None
         call, verdict = objection
         if verdict.action == APPROVE and len(calls) > 1:
             # The reviewer must see, and approve, everything that the request names.
-            every = Named(call.kind, call.name, {"all": [_in_full(one) for one in calls]})
+            every = Named(call.kind, call.name, {"all": in_full(calls)})
             return self._call(question, every, call.extra), verdict
         return objection
 
     def _evaluate(self, call: Call, at: float, *, counted: tuple[str, ...] = (FORWARD,)) -> Verdict:
         """Judge one call; ``counted`` are the actions after which the caller counts it at once."""
+        if self.stops is not None and (stopped := self.stops.refuse(call)) is not None:
+            return stopped
         verdict = evaluate(call, self.policy, at)
+        if self.definitions.matter:
+            verdict = self.definitions.review(call, verdict)
         if verdict.action == DENY or not self.policy.limits:
             return verdict
         # Counts that other processes share are checked and counted in one step.
@@ -399,7 +360,9 @@ class Judge:
 
     def _count(self, calls: tuple[Call, ...], at: float) -> Verdict | None:
         """Count forwarded calls, unless other processes have used up a limit: return the refusal."""
-        refused = None
+        refused = establish(calls[0], self.policy, self.facts, at) if self._establishes else None
+        if refused is not None:
+            return refused
         if self.policy.limits:
             if self._limits.is_shared:
                 refused = self._limits.take(calls, at)
@@ -418,7 +381,10 @@ class Judge:
 
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
-            denied = Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)
+            # The call of a refused result was made: no other kind says so.
+            kind = "content_blocked" if held.answers else decision.kind
+            denied = Verdict(DENY, "approval", kind, decision.reason, held.verdict.rule)
+            denied = denied._replace(findings=held.verdict.findings)
             return denied._replace(retry_after_s=decision.retry_after_s)
         before = self._forwarded.get(held.call.session, 0)
         redact = False
@@ -426,20 +392,24 @@ class Judge:
         if calls is None:
             return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
+            if self._needs_facts:
+                call = call._replace(facts=self.facts.of(call.principal, at))  # noqa: PLW2901
             again = self._evaluate(
                 call._replace(session_calls=before), at, counted=(FORWARD, APPROVE)
             )
             if again.action == DENY:
-                # The rules or the limits have changed since the call was held.
-                kind = again.kind if again.kind in THROTTLES else "policy_drift"
-                return again._replace(kind=kind)
+                # The rules or the limits have changed since the call was held, or it is stopped.
+                is_own = again.gate == STOP or again.kind in {*THROTTLES, DEFINITION_HELD}
+                return again if is_own else again._replace(kind="policy_drift")
             redact = redact or again.redact
         rule = held.verdict.rule
-        return Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
+        inspect = self._inspects is not None and self._inspects.inspects_results(held.call.server)
+        given = Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
+        return given._replace(inspect=True) if inspect else given
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """Forward everything in the development profile; the record says what would be blocked."""
-        if self.policy.profile == PRODUCTION:
+        if self.policy.profile == PRODUCTION or verdict.gate == STOP:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
 
@@ -475,6 +445,7 @@ class Judge:
                 hash_of(extra) if extra else "",
                 definition,
                 bool(definition) or not is_tool,
+                self.facts.of(principal, question.at) if self._needs_facts else NO_FACTS,
             ),
         )
 
@@ -500,10 +471,20 @@ class Judge:
             said["extra_hash"] = call.extra_hash
         return said
 
+    def _message_id(self, given: RequestId) -> str:
+        """Return the id of a request for the record; agents choose it, so it may be anything."""
+        if type(given) is int:
+            return str(given)[:MAX_MESSAGE_ID]
+        return recorded_name(str(given), self.policy.redactor, MAX_MESSAGE_ID)
+
     def _start_record(self, call_id: str, call: Call, question: CallRequest) -> Record:
         # Taken apart at once: a member of a named tuple takes longer to read than a variable.
         server, kind, name, arguments, method, _, principal, session, digest = call[:9]
         size, transport, at, params = question[5:9]
+        rendered, text = self._rendered
+        redactor, limit = self.policy.redactor, self._preview_bytes
+        text = text if rendered is arguments else ""
+        text, is_cut = preview(arguments, text, size, limit, redactor)
         said = {
             "call_id": call_id,
             "server_name": server,
@@ -514,14 +495,22 @@ class Judge:
             "transport": transport,
             "principal": principal,
             "bytes_in": size,
-            "preview": self._preview(arguments, size),
+            "preview": {"truncated": is_cut, "args_preview": text},
             "seq": self._calls,
         }
         if call.extra:
-            text, is_cut = preview(call.extra, "", size, self._preview_bytes, self.policy.redactor)
+            text, is_cut = preview(call.extra, "", size, limit, redactor)
             said["extra_hash"] = call.extra_hash
             said["extra"] = {"truncated": is_cut, "preview": text}
-        trace = question.trace or (traceparent(params) if META in params else "")
+        trace = question.trace
+        if META in params:
+            trace = trace or traceparent(params)
+            if kind not in SERVER_KINDS and (client := client_in(params)):
+                said["client"] = self.recorded_name(client)
+        if question.message_id is not None:
+            said["message_id"] = self._message_id(question.message_id)
+        if question.address:
+            said["address"] = question.address
         if trace:
             said["traceparent"] = trace
         if "task" in params:
@@ -529,13 +518,6 @@ class Judge:
         if kind in SERVER_KINDS:
             said["direction"] = SERVER_TO_AGENT
         return unchecked(Record, (CALL_START, at, server, session, {"call": said}))
-
-    def _preview(self, arguments: dict[str, Any], size: int) -> dict[str, Any]:
-        rendered, text = self._rendered
-        if rendered is not arguments:
-            text = ""
-        text, is_cut = preview(arguments, text, size, self._preview_bytes, self.policy.redactor)
-        return {"truncated": is_cut, "args_preview": text}
 
     def _decision_record(
         self, call_id: str, call: Call, verdict: Verdict, question: CallRequest
@@ -547,54 +529,28 @@ class Judge:
         if decision is None:
             decision = self._said[verdict] = describe_verdict(verdict, self.policy)
         body = {"call": self._short(call_id, call), "decision": decision}
+        if self._needs_facts and call.facts is not None:
+            # Not in the cached decision: facts are those of the call.
+            body["decision"] = {**decision, "facts": sorted(call.facts)}
         return unchecked(Record, (CALL_DECISION, question.at, call.server, call.session, body))
 
     def _decided_record(
         self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float
     ) -> Record:
-        approval: dict[str, Any] = {
-            "workflow": held.verdict.workflow,
-            "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
-            "decided_by": decision.by,
-            "channel": decision.channel,
-            # Reviewers may paste a secret into their reason.
-            "reason": self.policy.redactor.mask_text(decision.reason),
-            "auto_approved": decision.auto,
-            "executes": verdict.action == FORWARD,
-            "kind": verdict.kind or None,
-        }
+        approval = describe_approval(decision, verdict, self.policy)
+        approval["workflow"] = held.verdict.workflow
+        if held.answers:
+            approval["about"] = RESULT_KIND
         if held.client:
             approval["client"] = recorded_name(held.client, self.policy.redactor, MAX_NAME)
         approval_id = decision.approval_id or held.approval_id
         if approval_id:
             approval["approval_id"] = approval_id
-        if decision.votes:
-            approval["votes"] = [describe_vote(vote, self.policy) for vote in decision.votes]
-        body = {"call": self._short(call_id, held.call), "approval": approval}
+        body = {"call": self._short(held.answers or call_id, held.call), "approval": approval}
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
-
-    def _digests(self, entries: tuple[dict[str, Json], ...], key: str) -> dict[str, str]:
-        """Return the entries of a list by name, each with a digest that changes with its content."""
-        digests: dict[str, str] = {}
-        for entry in entries[:MAX_LISTED]:
-            name = entry.get(key)
-            if type(name) is str:
-                digests[self.recorded_name(name)] = hash_of(entry)[:_DIGEST]
-        return digests
 
 
 def _client_of(question: CallRequest, call: Call) -> str:
     """Return what the client of a held call says it is; the server writes its own requests."""
     said = "" if call.kind in SERVER_KINDS else client_in(question.params)
     return said or question.client
-
-
-def _in_full(call: Call) -> Any:
-    """Return one of several things that a request names, as the reviewer sees it."""
-    return {"name": call.name, "arguments": call.arguments} if call.arguments else call.name
-
-
-def _asking_nobody(verdict: Verdict) -> Verdict:
-    """Return the denial of a request whose parts need approval from different workflows."""
-    reason = "different people must approve parts of it; ask for each alone"
-    return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")

@@ -1,15 +1,17 @@
 """What servers have listed of their tools: annotations, and digests of the definitions."""
 
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Final
 
+from thoughtgate.core.task import declares_tasks
 from thoughtgate.core.tool_listing import DONE
 from thoughtgate.policy.call import TOOL
 from thoughtgate.wire.canonical import NotCanonical
 from thoughtgate.wire.fast_frame import canonical_quickly
 from thoughtgate.wire.message import Json
-from thoughtgate.wire.methods import Named
+from thoughtgate.wire.methods import LISTINGS, Named
 
 _NOT_DEFINING: Final = frozenset({"_meta", "icons"})
 """Members of a tool's entry that say nothing about what the tool does, and may change any time."""
@@ -19,6 +21,12 @@ MAX_KNOWN_TOOLS: Final = 20_000
 
 MAX_ANNOTATIONS: Final = 64
 """Annotations of one tool that further lists may add up to; the protocol has five."""
+
+MAX_LISTED: Final = 1000
+"""Entries of a list that a record event names."""
+
+_DIGEST: Final = 16
+"""Hex digits of an entry's digest: enough to detect that a server changed the entry."""
 
 UNLISTED: Final[tuple[dict[str, Any] | None, str]] = (None, "")
 """What is known of a tool that no list has shown."""
@@ -30,6 +38,8 @@ class KnownTools:
     def __init__(self) -> None:
         self._listed: dict[str, dict[str, tuple[dict[str, Any] | None, str]]] = {}
         """The annotations of each server's tools, and the digests of their definitions."""
+        self._tasked: dict[str, set[str]] = {}
+        """The tools of each server that make tasks of calls themselves."""
         self._complete: set[str] = set()
         """Servers whose tools are all known."""
         self._changed: set[str] = set()
@@ -43,11 +53,20 @@ class KnownTools:
     def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
         """Remember a page of a server's list."""
         known = self._listed.setdefault(server, {})
+        tasked = self._tasked.setdefault(server, set())
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
             if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
                 hints = _annotations(known.get(name, UNLISTED)[0], said)
                 known[name] = (hints, _definition(entry))
+                if declares_tasks(entry):
+                    tasked.add(name)
+                else:
+                    tasked.discard(name)
+
+    def makes_tasks(self, server: str, name: str) -> bool:
+        """Tell whether a server says that calls to a tool can be tasks of its own."""
+        return name in self._tasked.get(server, ())
 
     def forget(self, server: str) -> None:
         """Note that a server's list has changed, so that it is fetched again.
@@ -90,6 +109,42 @@ def _annotations(before: dict[str, Any] | None, said: Json) -> dict[str, Any] | 
 def _definition(entry: dict[str, Json]) -> str:
     """Return the digest of what a server says about a tool; empty if it has no canonical form."""
     return hash_of({name: one for name, one in entry.items() if name not in _NOT_DEFINING})
+
+
+def digests_of(
+    entries: tuple[dict[str, Json], ...], key: str, shown: Callable[[str], str]
+) -> dict[str, str]:
+    """Return the entries of a list by name, each with a digest that changes with its content.
+
+    ``shown`` returns a name as the record has it.
+    """
+    digests: dict[str, str] = {}
+    for entry in entries[:MAX_LISTED]:
+        name = entry.get(key)
+        if type(name) is str:
+            digests[shown(name)] = hash_of(entry)[:_DIGEST]
+    return digests
+
+
+def list_event(
+    method: str,
+    entries: tuple[dict[str, Json], ...],
+    names: tuple[frozenset[str], frozenset[str]],
+    shown: Callable[[str], str],
+) -> dict[str, Any]:
+    """Return what the record says about a list; ``names`` are those to hide and those hidden."""
+    key = LISTINGS[method].key
+    hidden, withheld = names
+    listed = (entry.get(key) for entry in entries)
+    return {
+        "list": {
+            "method": method,
+            "offered": len(entries),
+            "returned": sum(type(name) is str and name not in withheld for name in listed),
+            "hidden": sorted(map(shown, hidden))[:MAX_LISTED],
+            "entries": digests_of(entries, key, shown),
+        }
+    }
 
 
 def hash_of(value: dict[str, Json]) -> str:

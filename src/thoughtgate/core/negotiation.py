@@ -157,6 +157,20 @@ def plain(result: dict[str, Json]) -> dict[str, Json]:
 _MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
+def changed_lists(result: dict[str, Json]) -> list[dict[str, Json]]:
+    """Return the notifications about the lists of a server that was restarted or has a new session.
+
+    ``result`` is its answer to ``initialize``. Only what it declared there may be announced.
+    """
+    declared = result.get("capabilities")
+    said = declared if type(declared) is dict else {}
+    return [
+        {"jsonrpc": "2.0", "method": f"notifications/{name}/list_changed"}
+        for name in ("tools", "resources", "prompts")
+        if type(said.get(name)) is dict and said[name].get("listChanged") is True
+    ]
+
+
 def carried_capabilities(declared: Json) -> dict[str, Json]:
     """Return the client capabilities that may be declared to a server."""
     if type(declared) is not dict:

@@ -4,9 +4,10 @@
 this module, so it stays small.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from thoughtgate.errors import CAUSES
 from thoughtgate.wire.unchecked import unchecked
 
 RUN_START: Final = "run_start"
@@ -20,10 +21,25 @@ APPROVAL_DECIDED: Final = "approval_decided"
 AGENT_CONNECTED: Final = "agent_connected"
 AGENT_AUTH_REJECTED: Final = "agent_auth_rejected"
 FRAME_REFUSED: Final = "frame_refused"
+REQUEST_FAILED: Final = "request_failed"
 MESSAGE: Final = "message"
 SERVER_STARTED: Final = "server_started"
 SERVER_EXITED: Final = "server_exited"
+SERVER_UNREACHABLE: Final = "server_unreachable"
+SERVER_RECOVERED: Final = "server_recovered"
 POLICY_CHANGED: Final = "policy_changed"
+CONTENT_FOUND: Final = "content_found"
+DEFINITION_CHANGED: Final = "definition_changed"
+STOP_CHANGED: Final = "stop_changed"
+CONFIG_CHANGED: Final = "config_changed"
+
+ABOUT_SERVERS: Final = (b'"type":"tools_list"', b'"type":"server_')
+"""Marks of the lines about servers and what they offer. The longer a mark, the faster the search."""
+
+SERVER_EVENTS: Final = frozenset(
+    {SERVER_STARTED, SERVER_EXITED, SERVER_UNREACHABLE, SERVER_RECOVERED}
+)
+"""Changes of a server's state."""
 
 AGENT_TO_SERVER: Final = "agent_to_server"
 SERVER_TO_AGENT: Final = "server_to_agent"
@@ -39,6 +55,9 @@ NOWHERE: Final = "(none)"
 MAX_NAME: Final = 512
 """Characters of a method or tool name that the record stores; peers choose the names."""
 
+MAX_FINDINGS: Final = 100
+"""Findings of one message that the record stores; it counts the others."""
+
 NAME_READ: Final = 4 * MAX_NAME
 """Characters of a method in which a secret is looked for, before the governor shortens it."""
 
@@ -47,6 +66,8 @@ UNREAD_HTTP: Final = "http"
 
 _SIGNALLED: Final = 128
 """Added to the number of the signal that ended a process, as in shells."""
+
+_METHOD_IN: Final = {FRAME_REFUSED: "frame", REQUEST_FAILED: "request"}
 
 _DROPPED: Final = frozenset({"unclassifiable", "unknown_response"})
 """Checks whose refusals are not answered, because there is no request to answer."""
@@ -103,6 +124,7 @@ def frame_refused(
     start: bytes = b"",
     method: str = "",
     correlation_id: str = "",
+    address: str = "",
     enforced: bool = True,
 ) -> Record:
     """A frame was refused, or in the development profile would have been.
@@ -116,15 +138,55 @@ def frame_refused(
         frame["method"] = method[:NAME_READ]
     if correlation_id:
         frame["correlation_id"] = correlation_id
+    if address:
+        frame["address"] = address
     frame["enforced"] = enforced
     if not enforced:
         frame["outcome"] = "WOULD_DROP" if check in _DROPPED else "WOULD_REJECT"
     return Record(FRAME_REFUSED, at, server, session, {"frame": frame})
 
 
+def request_failed(
+    at: float, server: str, session: str, *, method: str, kind: str, correlation_id: str
+) -> Record:
+    """A request that is no call was answered with an error of the gate.
+
+    The governor shortens the method and masks secrets in it.
+    """
+    request = {"method": method[:NAME_READ], "kind": kind, "correlation_id": correlation_id}
+    return Record(REQUEST_FAILED, at, server, session, {"request": request})
+
+
+def content_found(
+    at: float,
+    server: str,
+    session: str,
+    call: dict[str, Any],
+    *,
+    findings: Sequence[Sequence[str]],
+    direction: str,
+    action: str,
+    enforced: bool,
+) -> Record:
+    """The content checks found something; ``findings`` are check, tier and place, never the value."""
+    content: dict[str, Any] = {
+        "direction": direction,
+        "findings": [
+            dict(zip(("check", "tier", "where"), found, strict=True))
+            for found in findings[:MAX_FINDINGS]
+        ],
+        "found": len(findings),
+        "action": action,
+        "enforced": enforced,
+    }
+    if not enforced:
+        content["outcome"] = f"WOULD_{action.upper()}"
+    return Record(CONTENT_FOUND, at, server, session, {"call": call, "content": content})
+
+
 def with_masked_method(record: Record, mask: Callable[[str], str]) -> Record:
-    """Return a message or a refused frame with its method as the record stores it."""
-    member = "frame" if record.type == FRAME_REFUSED else "message"
+    """Return a message, a failed request or a refused frame with its method as it is stored."""
+    member = _METHOD_IN.get(record.type, "message")
     said = record.body.get(member)
     if type(said) is not dict or type(said.get("method")) is not str:
         return record
@@ -160,13 +222,37 @@ def server_exited(
     *,
     exit_code: int | None = None,
     was_up: bool = True,
+    cause: str = "",
 ) -> Record:
     """A server exited, could not be started, or was lost; signal n gives the exit code 128 + n."""
     facts: dict[str, Any] = {"state": "lost" if was_up else "failed_to_start"}
     if exit_code is not None:
         code = exit_code if exit_code >= 0 else _SIGNALLED - exit_code
         facts = {"state": "exited", "exit_code": code}
+        cause = cause or "exited"
+    facts["cause"] = cause = cause or ("connection_lost" if was_up else "start_failed")
+    if cause != "stopped":
+        facts["kind"] = CAUSES[cause][0] if was_up else "server_start_failed"
     return Record(SERVER_EXITED, at, server, session, {"server": {**facts, "reason": reason}})
+
+
+def server_unreachable(at: float, server: str, session: str, facts: dict[str, Any]) -> Record:
+    """A server cannot be reached, or gives no usable answers; ``facts`` say why."""
+    return Record(SERVER_UNREACHABLE, at, server, session, {"server": facts})
+
+
+def server_recovered(at: float, server: str, session: str, down_s: float) -> Record:
+    """A server that could not be used answers again."""
+    facts = {"state": "up", "down_s": round(max(0.0, down_s), 3)}
+    return Record(SERVER_RECOVERED, at, server, session, {"server": facts})
+
+
+def config_changed(
+    at: float, server: str, change: str, file: str, *, governed: bool, reason: str
+) -> Record:
+    """A config file of the agent changed during a run; ``server`` is empty if it was removed."""
+    facts = {"change": change, "file": file, "governed": governed, "reason": reason}
+    return Record(CONFIG_CHANGED, at, server, "0", {"config": facts})
 
 
 def describe_exit(code: int) -> str:

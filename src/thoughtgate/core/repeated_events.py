@@ -14,6 +14,7 @@ from thoughtgate.core.record_events import (
     AGENT_CONNECTED,
     FRAME_REFUSED,
     MESSAGE,
+    REQUEST_FAILED,
     TOOLS_LIST,
     UNREAD_HTTP,
     Record,
@@ -36,11 +37,17 @@ _TOLD_IN: Final = {
     AGENT_CONNECTED: "agent",
     FRAME_REFUSED: "frame",
     MESSAGE: "message",
+    REQUEST_FAILED: "request",
     TOOLS_LIST: "list",
 }
 """The types that are folded, with the member of each that describes what happened."""
 
-_DETAIL: Final = {FRAME_REFUSED: "check", MESSAGE: "method", TOOLS_LIST: "method"}
+_DETAIL: Final = {
+    FRAME_REFUSED: "check",
+    MESSAGE: "method",
+    REQUEST_FAILED: "kind",
+    TOOLS_LIST: "method",
+}
 
 Key: TypeAlias = tuple[str, ...]
 """Type, session, server, direction and detail."""
@@ -60,6 +67,8 @@ class RepeatedEvents:
         """Events per key since then."""
         self._details: dict[Key, int] = {}
         """Details that are counted separately, per key without its detail."""
+        self._first: dict[Key, str] = {}
+        """Per key, the correlation id of the first event that was not recorded."""
         self._last: dict[Key, tuple[Record, int]] = {}
         """Per key, the last event that was not recorded, and the bytes of all that were not."""
 
@@ -80,6 +89,8 @@ class RepeatedEvents:
         if count <= MAX_EACH:
             return [*due, record]
         size = self._last[key][1] if key in self._last else 0
+        if key not in self._last:
+            self._first[key] = _correlation_id(record)
         self._last[key] = record, size + _size(record)
         return due
 
@@ -95,9 +106,12 @@ class RepeatedEvents:
             said = {**record.body[member], "repeated": self._counts[key] - MAX_EACH}
             if "bytes" in said:
                 said["repeated_bytes"] = size
+            if first := self._first.get(key):
+                said["first_correlation_id"] = first
             told.append(record._replace(body={**record.body, member: said}))
             self._counts[key] = MAX_EACH
         self._last.clear()
+        self._first.clear()
         return told
 
     def _key(self, record: Record) -> Key:
@@ -122,6 +136,10 @@ class RepeatedEvents:
     def _is_current(self, at: float) -> bool:
         # If the clock was set back, start a new minute.
         return 0 <= at - self._began < WINDOW_S
+
+
+def _correlation_id(record: Record) -> str:
+    return str(record.body[_TOLD_IN[record.type]].get("correlation_id", ""))
 
 
 def _size(record: Record) -> int:

@@ -7,7 +7,7 @@ is computed from the recorded events only.
 
 from typing import Any, Final
 
-from thoughtgate.core.approval import Vote
+from thoughtgate.core.approval import Decision, Vote
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
@@ -26,6 +26,7 @@ from thoughtgate.core.record_events import (
 from thoughtgate.policy.call import APPROVE, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.limits import THROTTLES
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.stops import STOP
 
 ENFORCE: Final = "enforce"
 OBSERVE: Final = "observe"
@@ -174,7 +175,7 @@ def run_ended(
 
 def describe_verdict(verdict: Verdict, policy: Policy) -> dict[str, Any]:
     """Return a verdict as the record shows it."""
-    enforced = policy.profile == PRODUCTION or verdict.action == FORWARD
+    enforced = policy.profile == PRODUCTION or verdict.action == FORWARD or verdict.gate == STOP
     decision: dict[str, Any] = {
         "action": _action_word(verdict),
         "gate": verdict.gate,
@@ -190,12 +191,35 @@ def describe_verdict(verdict: Verdict, policy: Policy) -> dict[str, Any]:
     if verdict.workflow:
         decision["workflow"] = verdict.workflow
     if not enforced:
-        decision["outcome"] = "WOULD_BLOCK"
+        decision["outcome"] = outcome_of(verdict.kind)
         if verdict.action == APPROVE:
             decision["auto_approved"] = True
     if verdict.retry_after_s:
         decision["backoff_ms"] = round(verdict.retry_after_s * 1000)
     return decision
+
+
+def describe_approval(decision: Decision, verdict: Verdict, policy: Policy) -> dict[str, Any]:
+    """Return how an approval request ended, as the record shows it."""
+    approval: dict[str, Any] = {
+        "workflow": verdict.workflow,
+        "outcome": "approved" if decision.approved else decision.kind.removeprefix("approval_"),
+        "decided_by": decision.by,
+        "channel": decision.channel,
+        # Reviewers may paste a secret into their reason.
+        "reason": policy.redactor.mask_text(decision.reason),
+        "auto_approved": decision.auto,
+        "executes": verdict.action == FORWARD,
+        "kind": verdict.kind or None,
+    }
+    if decision.votes:
+        approval["votes"] = [describe_vote(vote, policy) for vote in decision.votes]
+    return approval
+
+
+def outcome_of(kind: str) -> str:
+    """Return what production would have done with a call, by the kind of its refusal."""
+    return "WOULD_HOLD" if kind == "definition_held" else "WOULD_BLOCK"
 
 
 def describe_vote(vote: Vote, policy: Policy) -> dict[str, Any]:

@@ -25,6 +25,8 @@ TOLD_TO_START: Final = "told_to_start"
 CAME_UP: Final = "came_up"
 BROKE: Final = "broke"
 """It did not start, or exited by itself."""
+NEEDS_LOGIN: Final = "needs_login"
+"""It refused to start until somebody signs in; the next call tries again."""
 TOLD_TO_STOP: Final = "told_to_stop"
 UNUSED: Final = "unused"
 """Idle for longer than its config allows, or no longer in the config."""
@@ -36,6 +38,7 @@ _MOVES: Final = (
     (TOLD_TO_START, (STOPPED, WAITING, FAILED, HALTED), STARTING),
     (CAME_UP, (STARTING,), RUNNING),
     (BROKE, (STARTING, RUNNING), WAITING),
+    (NEEDS_LOGIN, (STARTING,), STOPPED),
     (TOLD_TO_STOP, (STOPPED, WAITING, FAILED), HALTED),
     (TOLD_TO_STOP, (STARTING, RUNNING), STOPPING),
     (UNUSED, (STARTING, RUNNING), STOPPING),
@@ -103,6 +106,8 @@ def advance(now: Supervision, event: str, at: float, reason: str = "") -> Superv
         return None
     if event == BROKE:
         return _broken(now, at, reason)
+    if event == NEEDS_LOGIN:
+        return Supervision(state, since=at, reason=reason)
     if state == STOPPING:
         return now._replace(state=state, since=at, halting=event == TOLD_TO_STOP)
     if event == ENDED and now.halting:

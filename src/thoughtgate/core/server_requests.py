@@ -16,21 +16,31 @@ from thoughtgate.core.commands import (
     PROMPT,
     AskPeople,
     Command,
+    InspectAnswer,
     JudgeCall,
     ToAgent,
     Withdraw,
 )
-from thoughtgate.core.events import CallJudged
+from thoughtgate.core.contents.inspected_answers import rendered
+from thoughtgate.core.events import AnswerInspected, CallJudged
 from thoughtgate.core.record_events import CANCELLED, ERROR, OK, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
     CALLER_GONE,
+    CONTENTS,
     PendingRequest,
     SessionReplies,
     reply_to_server,
 )
-from thoughtgate.policy.call import APPROVE, FORWARD, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message, RequestId
-from thoughtgate.wire.methods import INPUT_REQUIRED, Named, named_by_server
+from thoughtgate.wire.methods import (
+    INPUT_REQUIRED,
+    PROGRESS,
+    Named,
+    named_by_server,
+    named_in_requests,
+)
 from thoughtgate.wire.replies import MESSAGES, render_error
 
 FIRST_KEY: Final = 2**60
@@ -106,15 +116,55 @@ class ServerRequests(dict[RequestId, PendingRequest]):
             kept = asked.message._replace(body={})
             self[ident] = asked._replace(message=kept, call_id=call_id, held_since=at)
             return [AskPeople(key, call_id, verdict.workflow, at)]
-        del self._ids[key]
+        if asked.release:
+            # A person has decided whether the agent gets the request in spite of the findings.
+            call_id = asked.call_id
+        elif verdict.action == FORWARD and verdict.inspect:
+            body = _whole(asked.message).body
+            self[ident] = asked._replace(call_id=call_id, held_since=0.0)
+            return [InspectAnswer(key, call_id, body, at)]
         if verdict.action == FORWARD:
-            self[ident] = asked._replace(call_id=call_id, held_since=0.0, message=None)
-            return [ToAgent(asked.message.raw, None, PROMPT)]
+            return self._pass_on(key, ident, asked._replace(call_id=call_id), asked.message.raw)
+        return self._refuse(key, ident, asked._replace(call_id=call_id), verdict, at)
+
+    def inspected(self, event: AnswerInspected) -> list[Command]:
+        """Pass on, hold or refuse a request that was inspected."""
+        key, body, at, findings, held, workflow, _ = event
+        ident = self._ids.get(key)
+        asked = self.get(ident) if ident is not None else None
+        if ident is None or asked is None or asked.message is None:
+            return [Withdraw(key, held, ABANDONED)] if held else []
+        if body is None:
+            kind = "content_blocked" if findings else "internal_error"
+            verdict = Verdict(DENY, CONTENTS, kind, findings=findings)
+            return self._refuse(key, ident, asked, verdict, at)
+        raw = rendered(_whole(asked.message), body)
+        if not held:
+            return self._pass_on(key, ident, asked, raw)
+        kept = asked.message._replace(body={}, raw=raw)
+        self[ident] = asked._replace(message=kept, held_since=at, release=held)
+        return [AskPeople(key, held, workflow, at)]
+
+    def _pass_on(
+        self, key: RequestId, ident: RequestId, asked: PendingRequest, raw: bytes
+    ) -> list[Command]:
+        del self._ids[key]
+        self[ident] = asked._replace(held_since=0.0, message=None, release="")
+        return [ToAgent(raw, None, PROMPT)]
+
+    def _refuse(
+        self,
+        key: RequestId,
+        ident: RequestId,
+        asked: PendingRequest,
+        verdict: Verdict,
+        at: float,
+    ) -> list[Command]:
+        del self._ids[key]
         del self[ident]
         kind = verdict.kind if verdict.kind in MESSAGES else "internal_error"
-        reply = render_error(ident, kind, gate=verdict.gate, correlation_id=call_id)
+        reply = render_error(ident, kind, gate=verdict.gate, correlation_id=asked.call_id)
         error = {"class": "policy_block", "kind": kind, "message": MESSAGES[kind]}
-        asked = asked._replace(call_id=call_id)
         return [*self._replies.ended(asked, at, ERROR, len(reply), error), reply_to_server(reply)]
 
     def answered(self, message: Message, at: float) -> list[Command] | None:
@@ -179,7 +229,16 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         if not asked.call_id:
             return []
         ended = self._replies.withdrawn(asked, at, reason)
-        return [Withdraw(key, asked.call_id, reason), *ended]
+        return [Withdraw(key, asked.release or asked.call_id, reason), *ended]
+
+
+def _whole(message: Message) -> Message:
+    """Return a message with its body, of which only the bytes were kept while it was held."""
+    if message.body:
+        return message
+    read = read_frame(message.raw)
+    assert isinstance(read, Message)  # its bytes were read when it arrived
+    return read
 
 
 class _Waiting(NamedTuple):
@@ -194,11 +253,13 @@ class _Waiting(NamedTuple):
 class InputRequests(dict[RequestId, _Waiting]):
     """The results of one session whose input requests have no final verdict yet, by key."""
 
-    __slots__ = ("_replies",)
+    __slots__ = ("_replies", "inspects_notices")
 
     def __init__(self, replies: SessionReplies) -> None:
         super().__init__()
         self._replies = replies
+        self.inspects_notices = False
+        """Whether the server's answers are inspected, and so what it says meanwhile."""
 
     def judge(
         self,
@@ -214,6 +275,20 @@ class InputRequests(dict[RequestId, _Waiting]):
         params: dict[str, Any] = {MEMBER: requests}
         raw = message.raw
         return [JudgeCall(key, INPUT_REQUIRED, tuple(named), params, len(raw), True, at, "", raw)]
+
+    def judge_notice(
+        self, key: RequestId, message: Message, requests: dict[str, Any], at: float
+    ) -> list[Command]:
+        """Have requests to the agent judged that a notification about a task carries."""
+        named = named_in_requests(requests)
+        if isinstance(named, str) or len(self) >= MAX_REQUESTS:
+            text = named if isinstance(named, str) else "too many requests are open"
+            fault = Fault("invalid_request", text, "wrong_params", None, answerable=False)
+            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
+        seen = self._replies.seen(message, at, SERVER_TO_AGENT)
+        if not named:
+            return [seen, ToAgent(message.raw, None, NOTICE)]
+        return [seen, *self.judge(key, message, requests, named, at)]
 
     def judged(
         self, event: CallJudged, *, is_awaited: bool
@@ -236,13 +311,43 @@ class InputRequests(dict[RequestId, _Waiting]):
             return message.id, self._replies.withdrawn(inputs, at, CALLER_GONE)
         return message.id, self._ended(inputs, verdict, at)
 
+    def must_inspect(self, message: Message) -> bool:
+        """Tell whether a notification must be inspected: one that says something in words."""
+        if not self.inspects_notices:
+            return False
+        params = message.body.get("params")
+        return type(params) is dict and (message.method != PROGRESS or "message" in params)
+
+    def inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
+        """Have a notification inspected; it is dropped where a result would be held."""
+        if len(self) >= MAX_REQUESTS:
+            fault = Fault("service_unavailable", "too many requests are open", "too_many", None)
+            fault = fault._replace(answerable=False)
+            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
+        asked = PendingRequest(None, message.method, "", at, modern=True, token=None)
+        self[key] = _Waiting(message, asked)
+        return [InspectAnswer(key, "", message.body, at, can_wait=False)]
+
     def notice_judged(self, event: CallJudged) -> list[Command]:
         """Pass a notification on if its requests are allowed; drop it if they are denied."""
-        raw = self[event.key].message.raw
+        waiting = self[event.key]
+        message = waiting.message
         _, commands = self.judged(event, is_awaited=True)
-        if event.verdict.action == FORWARD:
-            commands.append(ToAgent(raw, None, NOTICE))
+        if event.verdict.action == FORWARD and event.verdict.inspect:
+            # It cannot be held: nobody waits for a notification, and the next one may follow it.
+            self[event.key] = waiting
+            body = _whole(message).body
+            commands.append(InspectAnswer(event.key, event.call_id, body, event.at, can_wait=False))
+        elif event.verdict.action == FORWARD:
+            commands.append(ToAgent(message.raw, None, NOTICE))
         return commands
+
+    def notice_inspected(self, event: AnswerInspected) -> list[Command]:
+        """Pass on a notification that was inspected, or drop it."""
+        waiting = self.pop(event.key)
+        if event.body is None:
+            return []
+        return [ToAgent(rendered(_whole(waiting.message), event.body), None, NOTICE)]
 
     def withdraw_all(self, reason: str, at: float) -> list[Command]:
         """Withdraw what is held, because the server or the gate stops."""

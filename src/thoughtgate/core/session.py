@@ -6,7 +6,7 @@ It knows frames, ids and open requests; it does not know rules, pipes, sockets o
 from typing import Any, Final
 
 from thoughtgate.core import events
-from thoughtgate.core.answers import outcome_of, says_error, without_hidden
+from thoughtgate.core.answers import REPORT, screened
 from thoughtgate.core.commands import (
     ANSWER,
     NOTICE,
@@ -14,16 +14,18 @@ from thoughtgate.core.commands import (
     AskTask,
     Command,
     JudgeCall,
-    MaskAnswer,
-    ScreenList,
     ToAgent,
     ToServer,
     Withdraw,
 )
-from thoughtgate.core.elicitation import METHOD, Elicitations
+from thoughtgate.core.contents.inspected_answers import (
+    InspectedAnswers,
+    answer_call,
+    is_answered,
+)
+from thoughtgate.core.elicitation import METHOD
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
 from thoughtgate.core.server_requests import (
-    MAX_REQUESTS,
     InputRequests,
     ServerRequests,
     is_server_key,
@@ -34,13 +36,16 @@ from thoughtgate.core.session_replies import (
     STOPPING,
     STRAY,
     UNREADABLE,
+    CorrelationIds,
     OfferedList,
     OpenRequests,
     PendingRequest,
     SessionReplies,
     SessionSettings,
+    find_offer,
     sent,
-    task_reply,
+    size_of,
+    task_notice,
     tell_progress,
     to_server_frame,
     traced,
@@ -53,7 +58,7 @@ from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.packed_message import pack, unpack
-from thoughtgate.wire.replies import render, render_cancelled
+from thoughtgate.wire.replies import render_cancelled
 from thoughtgate.wire.revisions import META, is_modern, progress_token
 from thoughtgate.wire.unchecked import unchecked
 
@@ -61,9 +66,9 @@ from thoughtgate.wire.unchecked import unchecked
 class Session:
     """The state of one session. ``receive`` is its only input."""
 
-    def __init__(self, setup: SessionSettings) -> None:
+    def __init__(self, setup: SessionSettings, errors: CorrelationIds | None = None) -> None:
         self.setup = setup
-        self._replies = SessionReplies(setup)
+        self._replies = SessionReplies(setup, errors)
         self._waiting: dict[RequestId, PendingRequest] = {}
         """Agent requests that are held or have no verdict yet."""
         self._abandoned: dict[RequestId, PendingRequest] = {}
@@ -71,7 +76,7 @@ class Session:
         no other call can inherit the verdict."""
         self._open = OpenRequests()
         self._offered: dict[RequestId, OfferedList] = {}
-        """Lists from the server that wait to be screened."""
+        """Lists and handshakes from the server that wait to be screened."""
         self.served = ServerRequests(self._replies)
         self._inputs = InputRequests(self._replies)
         self._listings = ToolListings(self._waiting, self._abandoned, self._open, self._offered)
@@ -87,7 +92,8 @@ class Session:
         self._passing = (*self._taken[:-1], self.served, self._open.tokens, self._inputs)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
-        self.prompts = Elicitations()
+        self.prompts = self._replies.prompts
+        self._answers = InspectedAnswers(self._waiting, self._replies)
         self._held = 0
         self._agent_gone = False
         self._server_gone: events.ServerGone | None = None
@@ -107,6 +113,12 @@ class Session:
         """Tell whether an agent request has no answer yet."""
         return key in self._waiting or key in self._open or key in self._offered
 
+    def is_undecided(self, key: RequestId) -> bool:
+        """Tell whether a call still waits for its first verdict, as while tools are being listed."""
+        asked = self._waiting.get(key)
+        # What names nothing, such as a request for the result of a task, is not judged.
+        return asked is not None and bool(asked.name) and not asked.call_id
+
     @property
     def open_requests(self) -> int:
         """The number of agent requests that have no answer yet."""
@@ -115,7 +127,7 @@ class Session:
     @property
     def held_calls(self) -> int:
         """The number of calls that wait for a person."""
-        return self._held
+        return self._held + self._answers.held
 
     def receive(self, event: events.Event) -> list[Command]:
         """Handle an event and return the commands to carry out, in order."""
@@ -157,13 +169,10 @@ class Session:
         has_meta = META in params
         token = progress_token(params) if has_meta else None
         modern = has_meta and is_modern(params)
-        asked = unchecked(
-            PendingRequest,
-            (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown),
-        )
-        gone = self._server_gone
-        if gone is not None:
-            refusal = self._replies.failed(ident, asked, gone.kind, at, text=gone.reason)
+        given = (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown)
+        asked = unchecked(PendingRequest, (*given, "", ""))
+        if (gone := self._server_gone) is not None:
+            refusal = self._replies.unserved(ident, asked, gone, at)
             return [self._replies.seen(message, at, AGENT_TO_SERVER), *refusal]
         if named:
             self._waiting[ident] = asked
@@ -174,36 +183,33 @@ class Session:
         if names_our_task(method, params):
             self._waiting[ident] = asked
             return [seen, AskTask(ident, method, params, asked.modern, at)]
-        self._open.add(ident, sent(asked, at, asked.call_id, asked.redact))
+        self._open.add(ident, sent(asked, at, asked.call_id, asked.inspect))
         return [seen, ToServer(message.raw, ident, message)]
 
     def _not_askable(self, ident: RequestId) -> Fault | None:
-        for table in self._taken:
-            if ident in table:
-                return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
-        if sum(map(len, self._taken)) >= max(1, self.setup.max_open):
-            return Fault("service_unavailable", "too many requests are open", "too_many", ident)
+        if any(self._taken):
+            for table in self._taken:
+                if ident in table:
+                    return Fault("invalid_request", "the id is already in use", "id_in_use", ident)
+            if sum(map(len, self._taken)) >= self.setup.max_open:
+                return Fault("service_unavailable", "too many requests are open", "too_many", ident)
         return None
 
     def _agent_notified(self, message: Message, at: float) -> list[Command]:
         if message.method in methods.NEEDS_ID or methods.is_variant(message.method):
             fault = Fault("invalid_request", "this method needs an id", "missing_id")
             return self._replies.refused(fault, message.raw, at, AGENT_TO_SERVER, message)
-        commands: list[Command] = [
-            self._replies.seen(message, at, AGENT_TO_SERVER),
-            ToServer(message.raw, None, message),
-        ]
+        seen = self._replies.seen(message, at, AGENT_TO_SERVER)
+        commands: list[Command] = [seen, ToServer(message.raw, None, message)]
         if message.method == methods.CANCELLED:
             commands += self._agent_cancelled(message, at)
         return commands
 
     def _agent_cancelled(self, message: Message, at: float) -> list[Command]:
-        params = message.body.get("params") or {}
-        ident = params.get("requestId")
+        ident = (message.body.get("params") or {}).get("requestId")
         if type(ident) is not str and type(ident) is not int:
             return []
-        waiting = self._waiting.get(ident)
-        if waiting is not None:
+        if (waiting := self._waiting.get(ident)) is not None:
             return self._give_up(ident, waiting, "the caller cancelled", at)
         asked = self._open.close_early(ident, at)
         return [] if asked is None else self._replies.ended(asked, at, CANCELLED, 0)
@@ -230,6 +236,8 @@ class Session:
         if message.shape == REQUEST:
             return self.served.ask(message, at)
         if message.shape == NOTIFICATION:
+            if message.method == REPORT and self.setup.relay_key:
+                return self._replies.relayed_report(message, at)
             return self._server_notified(message, at)
         return self._server_answered(message, at)
 
@@ -241,23 +249,11 @@ class Session:
         elif message.method == methods.CANCELLED:
             ended, is_known = self.served.cancelled(message.body.get("params"), at)
         elif requests := methods.input_requests(message.body.get("params") or {}):
-            return self._server_notified_of_requests(message, requests, at)
+            return self._inputs.judge_notice(self.served.new_key(), message, requests, at)
         seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
+        if is_known and self._inputs.must_inspect(message):
+            return [*seen, *self._inputs.inspect_notice(self.served.new_key(), message, at)]
         return [*seen, ToAgent(message.raw, None, NOTICE)] if is_known else seen
-
-    def _server_notified_of_requests(
-        self, message: Message, requests: dict[str, Any], at: float
-    ) -> list[Command]:
-        """Have requests to the agent judged that a notification about a task carries."""
-        named = methods.named_in_requests(requests)
-        if isinstance(named, str) or len(self._inputs) >= MAX_REQUESTS:
-            text = named if isinstance(named, str) else "too many requests are open"
-            fault = Fault("invalid_request", text, "wrong_params", None, answerable=False)
-            return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
-        seen = self._replies.seen(message, at, SERVER_TO_AGENT)
-        if not named:
-            return [seen, ToAgent(message.raw, None, NOTICE)]
-        return [seen, *self._inputs.judge(self.served.new_key(), message, requests, named, at)]
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id
@@ -265,9 +261,11 @@ class Session:
             return self._listings.answered(ident, message, at)
         asked = self._open.close(ident) if ident is not None else None
         if asked is None or ident is None:
-            if ident is not None:
-                self._open.late.pop(ident, None)
-            return self._replies.unasked(message, at, SERVER_TO_AGENT)
+            # A late answer to a request of ours is no fault; it is still dropped.
+            if ident is None or self._open.late.pop(ident, None) is None:
+                return self._replies.unasked(message, at, SERVER_TO_AGENT)
+            return [self._replies.seen(message, at, SERVER_TO_AGENT)]
+        told = self._replies.relayed(ident, asked, message, at) if self.setup.relay_key else []
         requests = methods.input_requests(message.body)
         if requests:
             named = methods.named_in_requests(requests)
@@ -276,53 +274,39 @@ class Session:
             if named:
                 self._waiting[ident] = asked._replace(message=pack(message))
                 return self._inputs.judge(self.served.new_key(), message, requests, named, at)
-        return self._deliver(ident, asked, message, at)
+        return told or self._deliver(ident, asked, message, at)
 
     def _deliver(
         self, ident: RequestId, asked: PendingRequest, message: Message, at: float
     ) -> list[Command]:
-        """Give the agent an answer of the server, screened or masked where that is needed."""
-        result = message.body.get("result")
-        listing = methods.LISTINGS.get(asked.method)
-        if listing is not None and type(result) is dict:
-            entries = result.get(listing.member)
-            if type(entries) is list:
-                self._offered[ident] = OfferedList(message, listing, asked)
-                offered = tuple(entry for entry in entries if type(entry) is dict)
-                return [ScreenList(ident, asked.method, offered, at)]
+        """Give the agent an answer of the server, screened or inspected where that is needed."""
+        if (found := find_offer(message, asked, ident, at)) is not None:
+            self._offered[ident], screen = found
+            is_list = asked.method in methods.LISTINGS
+            seen = self._replies.seen(message, at, SERVER_TO_AGENT, asked.method)
+            return [screen] if is_list else [seen, screen]
         if not asked.call_id:
             seen = self._replies.seen(message, at, SERVER_TO_AGENT, asked.method)
             if asked.method == methods.TASKS_LIST:
                 self._waiting[ident] = asked._replace(message=message)
                 return [seen, AskTask(ident, asked.method, {}, asked.modern, at, message.body)]
             if asked.method in methods.TASK_RESULTS:
-                self._waiting[ident] = asked._replace(message=message)
-                return [seen, MaskAnswer(ident, message.body, at, of_task=True)]
+                return [seen, self._answers.begin(ident, asked, message, at, of_task=True)]
             return [seen, ToAgent(message.raw, ident)]
-        if asked.redact:
-            self._waiting[ident] = asked._replace(message=message)
-            return [MaskAnswer(ident, message.body, at)]
-        return self._answer_call(ident, asked, message.body, message.raw, at)
+        if asked.inspect:
+            return [self._answers.begin(ident, asked, message, at)]
+        return answer_call(self._replies, asked, message, at)
 
-    def _answer_call(
-        self, ident: RequestId, asked: PendingRequest, body: dict[str, Any], raw: bytes, at: float
-    ) -> list[Command]:
-        status, error = outcome_of(body)
-        is_error = status == ERROR if error is None else says_error(body)
-        ended = self._replies.ended(asked, at, status, len(raw), error, is_error=is_error)
-        return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", ""))]
-
-    def _answer_masked(self, event: events.AnswerMasked) -> list[Command]:
-        """Send the masked answer; if masking failed, send an error, never the original."""
-        key, body, at = event
-        asked = self._waiting.pop(key, None)
-        if asked is None:
-            return []
-        if body is None:
-            return self._replies.failed(key, asked, "internal_error", at, text=UNREADABLE)
-        read = asked.message
-        raw = read.raw if read is not None and body == read.body else render(body)
-        return self._answer_call(key, asked, body, raw, at)
+    def _answer_inspected(self, event: events.AnswerInspected) -> list[Command]:
+        if event.key in self._inputs:
+            return self._inputs.notice_inspected(event)
+        if is_server_key(event.key):
+            return self.served.inspected(event)
+        if event.key not in self._waiting:
+            self._abandoned.pop(event.key, None)
+            return [Withdraw(event.key, event.held, CALLER_GONE)] if event.held else []
+        has_room = self.held_calls < self.setup.max_held and not self._agent_gone
+        return self._answers.inspected(event, has_room=has_room)
 
     def _server_faulted(self, fault: Fault, line: bytes, at: float) -> list[Command]:
         """Refuse an invalid frame from the server; if it was an answer, its caller gets an error."""
@@ -354,7 +338,10 @@ class Session:
         if tasked is not None:
             return [*self.prompts.close(event.call_id), *self._task_judged(tasked, event)]
         asked = self._waiting.get(event.key)
+        # As ``is_answered``, without a function call: every call passes here.
         if asked is None or (asked.message is not None and asked.message.shape != REQUEST):
+            if asked is not None and asked.release and asked.release == event.call_id:
+                return self._answers.decided(asked, event)
             return self._judged_too_late(event)
         return self._agent_judged(asked, event)
 
@@ -363,24 +350,24 @@ class Session:
         if verdict.action == LIST:
             return self._listings.begin(key, at)
         if verdict.action == APPROVE and not asked.held_since:
-            return self._hold(event, asked._replace(call_id=call_id, redact=verdict.redact))
+            return self._hold(event, asked._replace(call_id=call_id))
         del self._waiting[key]
         if asked.held_since:
             self._held -= 1
-        closed = self.prompts.close(call_id)
+        closed = self.prompts.close(call_id) if self.prompts.is_used else ()
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(unpack(asked.message), verdict.trace)
-            self._open.add(key, sent(asked, at, call_id, verdict.redact))
+            inspect = verdict.redact or verdict.inspect
+            self._inputs.inspects_notices |= inspect
+            self._open.add(key, sent(asked, at, call_id, inspect))
             return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
-        asked = asked._replace(call_id=call_id, redact=verdict.redact)
-        return [*closed, *self._replies.denied(key, asked, verdict, at)]
+        return [*closed, *self._replies.denied(key, asked._replace(call_id=call_id), verdict, at)]
 
     def _server_judged(self, event: events.CallJudged) -> list[Command]:
         """Handle the verdict on a request of the server, or on those in one of its results."""
         if event.key not in self._inputs:
             return self.served.judged(event)
-        ident = self._inputs[event.key].message.id
-        if ident is None:
+        if (ident := self._inputs[event.key].message.id) is None:
             return self._inputs.notice_judged(event)
         asked = self._waiting.get(ident)
         decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
@@ -401,7 +388,7 @@ class Session:
         return [withdraw, *ended] if event.verdict.action == APPROVE else ended
 
     def _hold(self, event: events.CallJudged, asked: PendingRequest) -> list[Command]:
-        if self._held >= self.setup.max_held:
+        if self.held_calls >= self.setup.max_held:
             del self._waiting[event.key]
             verdict = Verdict(DENY, "approval", "service_unavailable", "too many calls are held")
             return self._replies.denied(event.key, asked, verdict, event.at)
@@ -419,29 +406,30 @@ class Session:
         return [asks, *self.prompts.answered(event.call_id, asked.answer, at)]
 
     def _person_asked(self, event: events.PersonAsked) -> list[Command]:
-        key, ident, text, at = event
-        asked = self._waiting.get(key)
-        if asked is None or not asked.held_since or asked.message is None or asked.answer:
+        asked = self._waiting.get(event.key)
+        # A result is never released in the agent's own prompt.
+        if asked is None or not asked.held_since or is_answered(asked):
             return []
-        if not asked.modern:
-            return self.prompts.ask(key, ident, asked.call_id, text)
-        promised = self.prompts.promise(key, unpack(asked.message), ident, text, at)
-        return promised and [*self._give_up(key, asked, ASKED_IN_AGENT, at), *promised]
+        assert asked.message is not None
+        message = None if asked.answer else unpack(asked.message)
+        shown = self.prompts.show(event, message, asked.call_id, modern=asked.modern)
+        if any(frame.carries == ANSWER for frame in shown):
+            return [*self._give_up(event.key, asked, ASKED_IN_AGENT, event.at), *shown]
+        self._waiting[event.key] = asked._replace(waits=event.waits)
+        return [*tell_progress(self._waiting, event.at), *shown]
 
     # Held calls that became tasks.
 
     def _task_made(self, event: events.TaskMade) -> list[Command]:
-        asked = self._waiting.pop(event.key, None)
-        if asked is None:
+        if (asked := self._waiting.pop(event.key, None)) is None:
             return []
         self._held -= 1
-        reply = task_reply(event.key, event.body)
+        reply = self._replies.about_task(event.key, asked, event.body, event.at)
         if "error" not in event.body:
             self._tasked.hold(asked)
-            return [reply]
-        ended = self._replies.withdrawn(asked, event.at, "no task", ERROR, len(reply.data))
-        withdraw = Withdraw(event.key, asked.call_id, "the task could not be made")
-        return [withdraw, *ended, reply]
+            return reply
+        ended = self._replies.withdrawn(asked, event.at, "no task", ERROR, size_of(reply))
+        return [Withdraw(event.key, asked.call_id, "the task could not be made"), *ended, *reply]
 
     def _task_answered(self, event: events.TaskAnswered) -> list[Command]:
         asked = self._waiting.pop(event.key, None)
@@ -449,13 +437,13 @@ class Session:
             self._abandoned.pop(event.key, None)
             return []
         if event.body is None and asked.message is not None:
-            self._open.add(event.key, sent(asked, event.at, asked.call_id, asked.redact))
+            self._open.add(event.key, sent(asked, event.at, asked.call_id, asked.inspect))
             return [ToServer(asked.message.raw, event.key, asked.message)]
-        return [task_reply(event.key, event.body or {})]
+        return self._replies.about_task(event.key, asked, event.body or {}, event.at)
 
     def _task_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         """Run or refuse the call of a task, after a person has decided."""
-        asked = asked._replace(redact=event.verdict.redact)
+        asked = asked._replace(inspect=event.verdict.redact or event.verdict.inspect)
         assert asked.message is not None
         ready = traced(unpack(asked.message), event.verdict.trace)
         message = self._tasked.run(asked._replace(message=ready))
@@ -464,28 +452,31 @@ class Session:
         if event.verdict.action != FORWARD or self._not_askable(ident) is not None:
             return self._replies.denied(ident, asked, event.verdict, event.at)
         if self._server_gone is not None:
-            gone = self._server_gone
-            return self._replies.failed(ident, asked, gone.kind, event.at, text=gone.reason)
-        self._open.add(ident, sent(asked, event.at, asked.call_id, asked.redact))
+            return self._replies.unserved(ident, asked, self._server_gone, event.at)
+        self._open.add(ident, sent(asked, event.at, asked.call_id, asked.inspect))
         return [ToServer(message.raw, ident, message)]
 
     def _list_screened(self, event: events.ListScreened) -> list[Command]:
-        if event.key in self._listings:
-            return self._listings.screened(event.key, event.at)
-        offered = self._offered.pop(event.key, None)
-        if offered is None:
+        key, hidden, at, _ = event
+        if key in (own := self._listings):
+            return own.finish(key, FAILED, at) if hidden is None else own.screened(key, at)
+        if (offered := self._offered.pop(key, None)) is None:
             return []
-        screened = without_hidden(offered.message, offered.listing, event.hidden)
-        return [ToAgent(screened, event.key)]
+        message, asked = offered
+        if hidden is None:
+            return self._replies.failed(key, asked, "service_unavailable", at)
+        if asked.method == "initialize":
+            self.prompts.revision = message.body["result"].get("protocolVersion")
+        revision = ("" if asked.modern else self.prompts.revision) if event.offers_tasks else None
+        return [ToAgent(screened(message, asked.method, hidden, revision), key)]
 
     def _not_sent(self, event: events.NotSent) -> list[Command]:
-        key, kind, at, reason, text = event
+        key, kind, at, facts, text = event
         if key in self._listings:
             return self._listings.finish(key, FAILED, at)
         if (asked := self._open.close(key)) is None:
             return []
-        details = {"reason": reason} if reason else None
-        return self._replies.failed(key, asked, kind, at, text=text, details=details)
+        return self._replies.failed(key, asked, kind, at, text=text, facts=facts)
 
     # The agent, a caller or the server is gone, or the gate stops.
 
@@ -508,9 +499,11 @@ class Session:
         commands += self._inputs.withdraw_all(STOPPING, event.at)
         for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
             del self._waiting[key]
+            if asked.release:
+                commands += self._answers.refuse(key, asked, STOPPING, event.at)
+                continue
             self._held -= 1
-            commands.append(Withdraw(key, asked.call_id, STOPPING))
-            commands += self.prompts.close(asked.call_id)
+            commands += [Withdraw(key, asked.call_id, STOPPING), *self.prompts.close(asked.call_id)]
             commands += self._replies.denied(key, asked, verdict, event.at)
         return commands
 
@@ -533,12 +526,15 @@ class Session:
         commands = self.served.end_all(event.reason, event.at)
         commands += self._inputs.withdraw_all(event.reason, event.at)
         for key, asked in self._waiting.items():
-            if asked.held_since:
+            if asked.held_since and not asked.release:
                 commands.append(Withdraw(key, asked.call_id, event.reason))
         lost = {**self._waiting, **self._open}
         lost.update((key, offered.asked) for key, offered in self._offered.items())
         for key, asked in lost.items():
-            commands += self._replies.failed(key, asked, event.kind, event.at, text=event.reason)
+            if asked.release:
+                commands += self._answers.refuse(key, asked, event.reason, event.at)
+            else:
+                commands += self._replies.unserved(key, asked, event, event.at)
         for key, asked in self._waiting.items():
             if not asked.call_id:
                 self._abandoned[key] = asked._replace(message=None)
@@ -547,14 +543,20 @@ class Session:
         self._held = 0
         return commands
 
+    def _server_started(self, _: events.ServerStarted) -> list[Command]:
+        self._server_gone = None
+        return []
+
     def _give_up(
         self, key: RequestId, asked: PendingRequest, reason: str, at: float
     ) -> list[Command]:
         """Give up a request whose caller has left: even if a person approves it, it is not made."""
+        if is_answered(asked):
+            if not asked.release:
+                # The reply about its answer is still to come, and must not reach another request.
+                self._abandoned[key] = asked._replace(message=None)
+            return self._answers.give_up(key, asked, reason, at)
         del self._waiting[key]
-        if asked.call_id and asked.message is not None and asked.message.shape != REQUEST:
-            # The call has already run; only its answer was still being masked.
-            return self._replies.ended(asked, at, CANCELLED, 0)
         if not asked.call_id:
             self._abandoned[key] = asked._replace(message=None)
             return []
@@ -562,21 +564,17 @@ class Session:
         ended = self._replies.withdrawn(asked, at, reason)
         return [Withdraw(key, asked.call_id, reason), *self.prompts.close(asked.call_id), *ended]
 
-    # Time.
-
     def _ticked(self, event: events.Ticked) -> list[Command]:
-        oldest = event.at - self.setup.timeout_s
-        commands: list[Command] = []
+        oldest, commands = event.at - self.setup.timeout_s, list[Command]()
         for key, asked in list(self._open.items()):
             # A subscription stays open for as long as its caller listens.
             if asked.alive_at < oldest and asked.method != methods.LISTEN:
                 self._open.close_early(key, event.at)
                 commands += self._replies.timed_out(key, asked, event.at)
-        if self._open.late:
-            self._open.forget_late(event.at)
+        self._open.forget_late(event.at)
         if self._listings:
             commands += self._listings.end_late(event.at)
-        if self._held:
+        if self.held_calls:
             commands += tell_progress(self._waiting, event.at)
         return commands
 
@@ -585,15 +583,17 @@ class Session:
         events.ServerSent: _server_sent,
         events.CallJudged: _call_judged,
         events.ListScreened: _list_screened,
-        events.AnswerMasked: _answer_masked,
+        events.AnswerInspected: _answer_inspected,
         events.PersonAsked: _person_asked,
         events.TaskMade: _task_made,
         events.TaskAnswered: _task_answered,
+        events.TaskChanged: lambda _, event: [task_notice(event.body)],
         events.NotSent: _not_sent,
         events.KeptAlive: _kept_alive,
         events.GateStopping: _gate_stopping,
         events.AgentGone: _agent_left,
         events.CallerGone: _caller_left,
         events.ServerGone: _server_left,
+        events.ServerStarted: _server_started,
         events.Ticked: _ticked,
     }

@@ -4,25 +4,48 @@ A session decides what happens; this module turns the decision into commands, so
 refusal has the same form.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.commands import ANSWER, NOTICE, Command, ToAgent, ToServer, WriteRecord
+from thoughtgate.core.answers import (
+    INSTRUCTIONS,
+    RELAY,
+    introduction,
+    relayed_change,
+    relayed_failure,
+)
+from thoughtgate.core.commands import (
+    ANSWER,
+    NOTICE,
+    Command,
+    ScreenList,
+    ToAgent,
+    ToServer,
+    WriteRecord,
+)
+from thoughtgate.core.elicitation import URL_REQUIRED, Elicitations, login_request
+from thoughtgate.core.events import ServerGone
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     CANCELLED,
     ERROR,
+    SERVER_TO_AGENT,
     TIMEOUT,
+    Record,
     call_ended,
     frame_refused,
     message_seen,
+    request_failed,
 )
-from thoughtgate.core.task import refusal_kind
+from thoughtgate.core.task import lacks_correlation, refusal_kind, with_correlation
+from thoughtgate.errors import LOGIN_REQUIRED
 from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import Fault, Message, RequestId
-from thoughtgate.wire.methods import Listing
+from thoughtgate.wire.methods import SCREENED
 from thoughtgate.wire.replies import (
+    GATE_MESSAGES,
     MESSAGES,
     render,
     render_cancelled,
@@ -48,11 +71,17 @@ PROGRESS_EVERY_S: Final = 10.0
 """Interval of progress notifications for a held call; common clients time out after 60 s."""
 
 HOLD_TEXT: Final = "waiting for a person to approve this call"
+RELEASE_TEXT: Final = "the call was made; waiting for a person to release its result"
 
 CALLER_GONE: Final = "the caller is gone"
 STOPPING: Final = "the gate is stopping"
+CONTENTS: Final = "contents"
+"""The gate that inspects arguments and results."""
 ASKED_IN_AGENT: Final = "the agent's own prompt asks; the call will be made again"
 UNREADABLE: Final = "the server's answer could not be read safely and was dropped"
+WITHHELD: Final = (
+    "the call was made, but its result is withheld because of what the content checks found in it"
+)
 
 
 STRAY: Final = frozenset({"missing_version", "unclassifiable"})
@@ -61,8 +90,36 @@ STRAY: Final = frozenset({"missing_version", "unclassifiable"})
 NEVER_PASSED: Final = frozenset({"too_large", "id_in_use", "too_many"})
 """Faults that even the development profile cannot forward: the bytes are lost, or ids would clash."""
 
+_RECORDED_FACTS: Final = ("cause", "status")
+"""The facts about a server's failure that the record of a call has besides the message."""
+
 UNSENT: Final = frozenset({"service_unavailable", "approval_withdrawn", "not_exposed"})
 """Kinds of error for requests that the gate itself did not forward: no server has seen them."""
+
+
+class CorrelationIds:
+    """Numbers the errors of a gate that belong to no call, so that the record can be searched.
+
+    An error about a call has the call's id instead. One counter serves all sessions of a gate:
+    the ids of a run differ, and those of other runs begin differently.
+    """
+
+    __slots__ = ("_prefix", "count")
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.count = 0
+        """How many ids were given out."""
+
+    def next(self) -> str:
+        """Return a new id."""
+        self.count += 1
+        return self.last
+
+    @property
+    def last(self) -> str:
+        """The id that was given out last."""
+        return f"{self._prefix}.e{self.count}"
 
 
 class SessionSettings(NamedTuple):
@@ -77,6 +134,12 @@ class SessionSettings(NamedTuple):
     max_open: int = MAX_OPEN
     names_server: bool = False
     """Whether errors name the server, for callers that use several."""
+    relay_key: str = ""
+    """The key that our own proxy and the shim in front of it share, for a remote server."""
+    is_relay: bool = False
+    """Whether this session is the proxy's, which marks its errors; otherwise it is the shim's."""
+    login_page: str = ""
+    """The page of the console where people sign in to servers; empty if there is none."""
 
 
 class PendingRequest(NamedTuple):
@@ -96,9 +159,10 @@ class PendingRequest(NamedTuple):
     held_since: float = 0.0
     """When the approval was requested; 0 if the request is not held."""
     told: int = 0
-    """Progress notifications sent while it is held."""
-    redact: bool = False
-    """Whether a rule requires masking of the answer."""
+    """Progress notifications sent while it is held; once it is forwarded, how often the server
+    showed progress."""
+    inspect: bool = False
+    """Whether the answer is inspected before the agent gets it."""
     alive_at: float = 0.0
     """When the server last showed progress."""
     answer: tuple[bool | None, str] | None = None
@@ -106,14 +170,36 @@ class PendingRequest(NamedTuple):
     None if the prompt was dismissed."""
     shown: str = ""
     """The name that the caller used, if it differs from the server's own."""
+    waits: str = ""
+    """What waits and where to answer, while the call is held; empty for the general text."""
+    release: str = ""
+    """The id under which a person is asked to release the answer, if that is held; the frame is then
+    the answer."""
 
 
 class OfferedList(NamedTuple):
-    """A list from the server that waits to be screened."""
+    """A list or a handshake from the server that waits to be screened."""
 
     message: Message
-    listing: Listing
     asked: PendingRequest
+
+
+def find_offer(
+    message: Message, asked: PendingRequest, key: RequestId, at: float
+) -> tuple[OfferedList, ScreenList] | None:
+    """Return the list in a server's answer, or what the server says about itself, to be screened."""
+    result, listing = message.body.get("result"), SCREENED.get(asked.method)
+    if listing is None or type(result) is not dict:
+        return None
+    if not listing.member:
+        screen = ScreenList(key, asked.method, (introduction(result.get(INSTRUCTIONS)),), at)
+        return OfferedList(message, asked), screen
+    entries = result.get(listing.member)
+    if type(entries) is not list:
+        return None
+    offered = tuple(entry for entry in entries if type(entry) is dict)
+    is_last = not result.get("nextCursor")
+    return OfferedList(message, asked), ScreenList(key, asked.method, offered, at, is_last)
 
 
 class OpenRequests(dict[RequestId, PendingRequest]):
@@ -157,7 +243,8 @@ class OpenRequests(dict[RequestId, PendingRequest]):
     def keep_alive(self, ident: RequestId, at: float) -> None:
         """Restart the timeout of a request, if it is open."""
         if ident in self:
-            self[ident] = self[ident]._replace(alive_at=at)
+            asked = self[ident]
+            self[ident] = asked._replace(alive_at=at, told=asked.told + 1)
 
     def note_progress(self, message: Message, at: float) -> None:
         """Restart the timeout of the request whose progress the server reports."""
@@ -167,10 +254,10 @@ class OpenRequests(dict[RequestId, PendingRequest]):
             self.keep_alive(ident, at)
 
 
-def sent(asked: PendingRequest, at: float, call_id: str, redact: bool) -> PendingRequest:
+def sent(asked: PendingRequest, at: float, call_id: str, inspect: bool) -> PendingRequest:
     """Return a request in its forwarded state; a new tuple is faster than ``_replace`` here."""
     return unchecked(
-        PendingRequest, (None, *asked[1:6], call_id, 0.0, 0, redact, at, None, asked[12])
+        PendingRequest, (None, *asked[1:6], call_id, 0.0, 0, inspect, at, None, asked[12], "", "")
     )
 
 
@@ -193,10 +280,26 @@ def reply_to_server(data: bytes) -> ToServer:
     return to_server_frame(data)._replace(detached=True)
 
 
+def checks_in(findings: Iterable[Sequence[str]]) -> list[str]:
+    """Return the ids of the checks that found something, each once."""
+    return sorted({found[0] for found in findings})
+
+
 def task_reply(key: RequestId, body: dict[str, Any]) -> ToAgent:
     """Return the reply to a request with the body from the task table."""
     reply = render({"jsonrpc": "2.0", "id": key, **body})
     return ToAgent(reply, key, ANSWER, refusal_kind(body))
+
+
+def size_of(commands: list[Command]) -> int:
+    """Return how many bytes the agent gets."""
+    return sum(len(one.data) for one in commands if isinstance(one, ToAgent))
+
+
+def task_notice(body: dict[str, Any]) -> ToAgent:
+    """Return the notification that a task has another status."""
+    said = {"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": body}
+    return ToAgent(render(said), None, NOTICE)
 
 
 def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[Command]:
@@ -205,10 +308,12 @@ def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[C
     for key, asked in waiting.items():
         if asked.token is None or not asked.held_since:
             continue
-        due = int((at - asked.held_since) / PROGRESS_EVERY_S)
+        # The first one at once: until then, the agent's user sees a call that just takes long.
+        due = int((at - asked.held_since) / PROGRESS_EVERY_S) + 1
         if due > asked.told:
             waiting[key] = asked._replace(told=due)
-            told = render_progress(asked.token, due, HOLD_TEXT)
+            text = RELEASE_TEXT if asked.release else asked.waits or HOLD_TEXT
+            told = render_progress(asked.token, due, text)
             commands.append(ToAgent(told, key, NOTICE))
     return commands
 
@@ -216,9 +321,11 @@ def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[C
 class SessionReplies:
     """Creates the replies and record events of one session."""
 
-    def __init__(self, setup: SessionSettings) -> None:
+    def __init__(self, setup: SessionSettings, errors: CorrelationIds | None = None) -> None:
         self._setup = setup
-        self._refusals = 0
+        self._errors = errors or CorrelationIds(setup.session)
+        self.prompts = Elicitations()
+        """What the agent's client can show to a person."""
 
     def seen(self, message: Message, at: float, direction: str, method: str = "") -> WriteRecord:
         """Record a message that no gate judges."""
@@ -243,9 +350,8 @@ class SessionReplies:
         self, fault: Fault, line: bytes, at: float, direction: str, message: Message | None = None
     ) -> list[Command]:
         """Refuse a frame: record it, and answer its sender if it was a request."""
-        self._refusals += 1
         setup = self._setup
-        correlation_id = f"{setup.session}-f{self._refusals}"
+        correlation_id = self._errors.next()
         passes = self.passes(fault)
         record = frame_refused(
             at,
@@ -293,10 +399,24 @@ class SessionReplies:
         details: dict[str, Any] = {}
         if verdict.retry_after_s:
             details["retry_after"] = round(verdict.retry_after_s, 3)
+        if verdict.scopes:
+            details["scopes"] = verdict.scopes.split(" ")
+            details["missing_scopes"] = verdict.missing_scopes.split(" ")
+        if verdict.findings:
+            details["checks"] = checks_in(verdict.findings)
         # An unknown verdict means a faulty judge and counts as a denial.
         kind = verdict.kind if verdict.kind in MESSAGES else "internal_error"
-        error = {"class": "policy_block", "kind": kind, "message": MESSAGES[kind]}
-        return self.failed(key, asked, kind, at, error=error, gate=verdict.gate, details=details)
+        text = GATE_MESSAGES.get(verdict.gate) or MESSAGES[kind]
+        error = {"class": "policy_block", "kind": kind, "message": text}
+        commands = self.failed(
+            key, asked, kind, at, error=error, text=text, gate=verdict.gate, details=details
+        )
+        if not verdict.scopes:
+            return commands
+        return [
+            one._replace(scopes=verdict.scopes) if isinstance(one, ToAgent) else one
+            for one in commands
+        ]
 
     def failed(
         self,
@@ -310,13 +430,25 @@ class SessionReplies:
         gate: str = "",
         status: str = ERROR,
         details: dict[str, Any] | None = None,
+        facts: dict[str, Any] | None = None,
     ) -> list[Command]:
-        """Answer a request with an error of the gate, and record the end of its call."""
+        """Answer a request with an error of the gate, and record the end of its call.
+
+        ``facts`` say why the server gave no answer: the caller gets all, the record the cause and
+        the HTTP status.
+        """
+        if facts:
+            mark = {RELAY: self._setup.relay_key} if self._setup.is_relay else {}
+            details = {**(details or {}), **facts, **mark}
         if kind == "not_exposed":
             # Hidden and unknown names must be indistinguishable.
             gate = "visibility"
         elif self._setup.names_server:
             details = {**(details or {}), "server": self._setup.server}
+        ident, code = asked.call_id or self._errors.next(), 0
+        if facts and facts.get("cause") == LOGIN_REQUIRED and self._can_ask_for_login(asked):
+            login = login_request(self._setup.login_page, self._setup.server, ident)
+            details, code = {**(details or {}), **login}, URL_REQUIRED
         reply = render_error(
             key,
             kind,
@@ -324,20 +456,93 @@ class SessionReplies:
             message=text,
             gate=gate,
             tool=asked.shown or asked.name,
-            correlation_id=asked.call_id,
+            correlation_id=ident,
             details=details,
+            code=code,
         )
         if error is None:
             blame = "policy_block" if kind in UNSENT else "transport"
             error = {"class": blame, "kind": kind, "message": text or MESSAGES[kind]}
+        if facts:
+            error |= {name: facts[name] for name in _RECORDED_FACTS if name in facts}
         told = ToAgent(reply, key, ANSWER, kind, gate)
+        if not asked.call_id:
+            return [self._request_failed(asked, kind, at), told]
         return [*self.ended(asked, at, status, len(reply), error), told]
+
+    def withheld(
+        self, key: RequestId, asked: PendingRequest, findings: Sequence[Sequence[str]], at: float
+    ) -> list[Command]:
+        """Answer a call that was made, and whose result the agent must not get.
+
+        Never with a kind of error that says that the call was not made: callers would repeat it.
+        """
+        kind = "content_blocked"
+        error = {"class": "policy_block", "kind": kind, "message": WITHHELD}
+        details = {"checks": checks_in(findings)} if findings else None
+        return self.failed(
+            key, asked, kind, at, error=error, text=WITHHELD, gate=CONTENTS, details=details
+        )
+
+    def _can_ask_for_login(self, asked: PendingRequest) -> bool:
+        return bool(self._setup.login_page) and self.prompts.opens_urls and not asked.modern
+
+    def unserved(
+        self, key: RequestId, asked: PendingRequest, gone: ServerGone, at: float
+    ) -> list[Command]:
+        """Answer a request whose server is gone."""
+        return self.failed(key, asked, gone.kind, at, text=gone.reason, facts=gone.facts)
+
+    def relayed(
+        self, key: RequestId, asked: PendingRequest, message: Message, at: float
+    ) -> list[Command]:
+        """Answer a request whose remote server failed, as our proxy reports; nothing otherwise."""
+        found = relayed_failure(message.body, self._setup.relay_key)
+        if found is None:
+            return []
+        kind, text, facts = found
+        status = TIMEOUT if kind == "tool_call_timeout" else ERROR
+        return self.failed(key, asked, kind, at, text=text, status=status, facts=facts)
+
+    def relayed_report(self, message: Message, at: float) -> list[Command]:
+        """Record a change of a remote server's state that our proxy reports; drop other reports."""
+        found = relayed_change(message.body, self._setup.relay_key)
+        if found is None:
+            return [self.seen(message, at, SERVER_TO_AGENT)]
+        event, facts = found
+        record = Record(event, at, self._setup.server, self._setup.session, {"server": facts})
+        return [WriteRecord(record)]
+
+    def _request_failed(self, asked: PendingRequest, kind: str, at: float) -> WriteRecord:
+        """Record the error that was numbered last: it belongs to a request that is no call."""
+        setup = self._setup
+        return WriteRecord(
+            request_failed(
+                at,
+                setup.server,
+                setup.session,
+                method=asked.method,
+                kind=kind,
+                correlation_id=self._errors.last,
+            )
+        )
+
+    def about_task(
+        self, key: RequestId, asked: PendingRequest, body: dict[str, Any], at: float
+    ) -> list[Command]:
+        """Reply to a request with the body from the task table, and record a refusal in it."""
+        kind = lacks_correlation(body)
+        if not kind:
+            return [task_reply(key, body)]
+        reply = task_reply(key, with_correlation(body, asked.call_id or self._errors.next()))
+        return [reply] if asked.call_id else [self._request_failed(asked, kind, at), reply]
 
     def timed_out(self, key: RequestId, asked: PendingRequest, at: float) -> list[Command]:
         """Answer a request that the server has not answered in time, and cancel it there."""
         kind, text = "tool_call_timeout", "no answer in time"
         error = {"class": "timeout", "kind": kind, "message": text}
-        told = self.failed(key, asked, kind, at, error=error, status=TIMEOUT)
+        facts = {"cause": "idle_timeout" if asked.told else "answer_timeout"}
+        told = self.failed(key, asked, kind, at, error=error, status=TIMEOUT, facts=facts)
         return [*told, to_server_frame(render_cancelled(key, text))]
 
     def withdrawn(

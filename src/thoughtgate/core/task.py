@@ -39,6 +39,8 @@ _POLL_MAX_S: Final = 10.0
 
 ID_PREFIX: Final = "tg_"
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
+TASK_REVISION: Final = "2025-11-25"
+"""The only revision in which a handshake and the entries of tools declare tasks; see ``EXTENSION``."""
 TASK_METHOD: Final = "tools/call"
 """The only method that may become a task."""
 
@@ -113,6 +115,55 @@ def has_extension(params: dict[str, Any]) -> bool:
     return type(extensions) is dict and type(extensions.get(EXTENSION)) is dict
 
 
+def advertise(capabilities: dict[str, Any], *, modern: bool, lists: bool = False) -> dict[str, Any]:
+    """Return a server's capabilities with tasks added, because the gate makes one of a held call.
+
+    ``lists`` says that ``tasks/list`` is offered, too. MCP 2025-11-25, tasks: not if callers cannot
+    be told apart.
+    """
+    if modern:
+        return {
+            **capabilities,
+            "extensions": {EXTENSION: {}, **_object(capabilities, "extensions")},
+        }
+    tasks = _object(capabilities, "tasks")
+    requests = _object(tasks, "requests")
+    asked = {**requests, "tools": {"call": {}, **_object(requests, "tools")}}
+    own: dict[str, Any] = {"list": {}, "cancel": {}} if lists else {"cancel": {}}
+    return {**capabilities, "tasks": {**own, **tasks, "requests": asked}}
+
+
+def advertise_tool(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's entry with support for tasks declared (2025-11-25)."""
+    if declares_tasks(entry):
+        return entry
+    return {**entry, "execution": {**_object(entry, "execution"), "taskSupport": "optional"}}
+
+
+def declares_tasks(entry: dict[str, Any]) -> bool:
+    """Tell whether a server makes tasks of calls to a tool itself, by its entry in the list."""
+    return _object(entry, "execution").get("taskSupport") in {"optional", "required"}
+
+
+def advertise_in_handshake(result: dict[str, Any], method: str) -> dict[str, Any]:
+    """Return a server's answer to a handshake with tasks added; itself if there is nothing to add.
+
+    A revision without tasks is left alone, and so is a server without tools.
+    """
+    capabilities = result.get("capabilities")
+    if type(capabilities) is not dict or "tools" not in capabilities:
+        return result
+    modern = method == "server/discover"
+    if not modern and result.get("protocolVersion") != TASK_REVISION:
+        return result
+    return {**result, "capabilities": advertise(capabilities, modern=modern)}
+
+
+def _object(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return found if type(found) is dict else {}
+
+
 def requested_ttl(params: dict[str, Any]) -> float | None:
     """Return the requested time to live in seconds; None if none was requested.
 
@@ -150,6 +201,23 @@ def names_our_task(method: str, params: dict[str, Any]) -> bool:
     task_id = params.get("taskId")
     ours = type(task_id) is str and task_id.startswith(ID_PREFIX)
     return ours and method in TASK_METHODS
+
+
+def lacks_correlation(body: Mapping[str, Any]) -> str:
+    """Return the kind of error in an answer about a task that has no id yet; empty for others."""
+    error = body.get("error")
+    if type(error) is not dict:
+        return ""
+    data = error.get("data")
+    known = data if type(data) is dict else {}
+    return "" if "correlation_id" in known else str(known.get("kind", "invalid_request"))
+
+
+def with_correlation(body: Mapping[str, Any], ident: str) -> dict[str, Any]:
+    """Return an answer about a task whose error has an id that the record can be searched for."""
+    error = body["error"]
+    data = {**(error.get("data") or {}), "correlation_id": ident}
+    return {**body, "error": {**error, "data": data}}
 
 
 def refusal_kind(body: Mapping[str, Any] | None) -> str:

@@ -87,6 +87,11 @@ def merged_list(body: Body, own: Iterable[Task]) -> Body:
     return {**body, "result": {**result, "tasks": [*map(_legacy, own), *theirs]}}
 
 
+def changed(task: Task) -> Body:
+    """Return the params of ``notifications/tasks/status``: the task, without its result."""
+    return _legacy(task)
+
+
 def cancelled(task: Task, *, modern: bool) -> Body:
     """Reply to ``tasks/cancel``."""
     return acknowledged() if modern else {"result": _legacy(task)}
@@ -109,30 +114,6 @@ def missing_extension() -> Body:
     data: dict[str, Json] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
     text = "this request must declare the tasks extension"
     return {"error": {"code": MISSING_CAPABILITY, "message": text, "data": data}}
-
-
-def advertise(capabilities: dict[str, Json], *, modern: bool) -> dict[str, Json]:
-    """Return a server's capabilities with tasks added for held calls."""
-    if modern:
-        extensions = capabilities.get("extensions")
-        known = extensions if type(extensions) is dict else {}
-        return {**capabilities, "extensions": {EXTENSION: {}, **known}}
-    theirs = capabilities.get("tasks")
-    tasks = dict(theirs) if type(theirs) is dict else {}
-    requests = tasks.get("requests")
-    asked = dict(requests) if type(requests) is dict else {}
-    tools = asked.get("tools")
-    asked["tools"] = {"call": {}, **(tools if type(tools) is dict else {})}
-    return {**capabilities, "tasks": {"list": {}, "cancel": {}, **tasks, "requests": asked}}
-
-
-def advertise_tool(entry: dict[str, Json]) -> dict[str, Json]:
-    """Return a tool's entry with support for tasks declared (2025-11-25)."""
-    execution = entry.get("execution")
-    known = execution if type(execution) is dict else {}
-    if known.get("taskSupport") in {"optional", "required"}:
-        return entry
-    return {**entry, "execution": {**known, "taskSupport": "optional"}}
 
 
 def forwarded(task: Task, ident: str) -> dict[str, Json]:

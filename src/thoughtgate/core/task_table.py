@@ -72,13 +72,19 @@ class StopTask(NamedTuple):
     at: float
 
 
+class NotifyTask(NamedTuple):
+    """Tell the caller, if it listens, that a task has ended (2025-11-25)."""
+
+    task: Task
+
+
 class ResumeTask(NamedTuple):
     """After a restart: judge the call again and request approval for the task again."""
 
     task: Task
 
 
-TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | StopTask | ResumeTask
+TaskStep: TypeAlias = SaveTask | ForgetTask | AnswerTask | StopTask | NotifyTask | ResumeTask
 
 
 class TaskLimits(NamedTuple):
@@ -311,6 +317,8 @@ class TaskTable:
         self._tasks[task_id] = moved
         steps: list[TaskStep] = [SaveTask(moved)]
         if moved.is_over:
+            if not moved.modern:
+                steps.append(NotifyTask(moved))
             steps += [*self._results(moved), *self._shed_bytes(task_id)]
         return steps
 

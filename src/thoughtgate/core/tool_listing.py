@@ -1,4 +1,4 @@
-"""The gate's own request for a server's tools, for calls whose verdict depends on annotations.
+"""The gate's own request for a server's tools or prompts, for calls that depend on what they are.
 
 A call that is made before any list must be judged like one after it. The calls wait until the
 list is complete; if it cannot be had, they are judged with unknown annotations.
@@ -17,11 +17,17 @@ from thoughtgate.core.session_replies import (
 from thoughtgate.policy.call import LIST, Verdict
 from thoughtgate.wire.extra_params import bookkeeping_of
 from thoughtgate.wire.message import Json, Message, RequestId
-from thoughtgate.wire.methods import named_by
+from thoughtgate.wire.methods import LISTINGS, named_by
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.revisions import META
 
 METHOD: Final = "tools/list"
+
+_METHODS: Final = {"prompts/get": "prompts/list"}
+"""The list for calls of something other than a tool."""
+
+_NOT_FOUND: Final = -32601
+"""JSON-RPC: a server that does not know the method offers nothing of that kind."""
 
 MAX_PAGES: Final = 100
 """Pages of one list; a server that has more is treated like one that does not answer."""
@@ -41,9 +47,10 @@ _PREFIX: Final = "thoughtgate/tools/"
 class _Listing:
     """One list that is being fetched, page by page."""
 
-    __slots__ = ("at", "cursor", "meta", "pages", "waiting")
+    __slots__ = ("at", "cursor", "meta", "method", "pages", "waiting")
 
-    def __init__(self, meta: Json) -> None:
+    def __init__(self, method: str, meta: Json) -> None:
+        self.method = method
         self.meta = _without_token(meta)
         self.at = 0.0
         self.cursor: str | None = None
@@ -53,7 +60,7 @@ class _Listing:
 
 
 class ToolListings(dict[RequestId, _Listing]):
-    """The list that a session is fetching, by the id of the request; at most one."""
+    """The lists that a session is fetching, by the id of the request; at most one of each kind."""
 
     __slots__ = ("_abandoned", "_calls", "_count", "_late", "_taken")
 
@@ -75,25 +82,30 @@ class ToolListings(dict[RequestId, _Listing]):
     def begin(self, key: RequestId, at: float) -> list[Command]:
         """Fetch the tools before a call is judged; calls that arrive meanwhile share the list."""
         asked = self._calls[key]
+        method = _METHODS.get(asked.method, METHOD)
         for listing in self.values():
-            listing.waiting.append(key)
-            return []
+            if listing.method == method:
+                listing.waiting.append(key)
+                return []
         assert asked.message is not None
         ident = self._new_id()
-        listing = self[ident] = _Listing((asked.message.body.get("params") or {}).get(META))
+        meta = (asked.message.body.get("params") or {}).get(META)
+        listing = self[ident] = _Listing(method, meta)
         listing.waiting.append(key)
         return self._request_page(ident, listing, at)
 
     def answered(self, ident: RequestId, message: Message, at: float) -> list[Command]:
         """Have a page screened, which also tells the judge about its tools."""
         listing, result = self[ident], message.body.get("result")
-        tools = result.get("tools") if type(result) is dict else None
-        if type(result) is not dict or type(tools) is not list or listing.pages >= MAX_PAGES:
+        if _offers_none(message) and listing.method != METHOD:
+            result = {LISTINGS[listing.method].member: []}
+        listed = result.get(LISTINGS[listing.method].member) if type(result) is dict else None
+        if type(result) is not dict or type(listed) is not list or listing.pages >= MAX_PAGES:
             return self.finish(ident, FAILED, at)
         cursor = result.get("nextCursor")
         listing.cursor = cursor if type(cursor) is str and cursor else None
-        offered = tuple(entry for entry in tools if type(entry) is dict)
-        return [ScreenList(ident, METHOD, offered, at)]
+        offered = tuple(entry for entry in listed if type(entry) is dict)
+        return [ScreenList(ident, listing.method, offered, at, listing.cursor is None)]
 
     def screened(self, ident: RequestId, at: float) -> list[Command]:
         """Request the next page; after the last one, have the calls judged that waited."""
@@ -132,7 +144,7 @@ class ToolListings(dict[RequestId, _Listing]):
         params: dict[str, Any] = {META: listing.meta} if listing.meta else {}
         if listing.cursor is not None:
             params["cursor"] = listing.cursor
-        body = {"jsonrpc": "2.0", "id": ident, "method": METHOD, "params": params}
+        body = {"jsonrpc": "2.0", "id": ident, "method": listing.method, "params": params}
         return [to_server_frame(render(body), ident)._replace(detached=True)]
 
     def _judge(self, key: RequestId, at: float, listed: str) -> JudgeCall:
@@ -145,6 +157,12 @@ class ToolListings(dict[RequestId, _Listing]):
         return JudgeCall(
             key, asked.method, tuple(named), params, len(raw), asked.modern, at, listed, raw
         )
+
+
+def _offers_none(message: Message) -> bool:
+    """Tell whether a server says that it does not know the method of a list."""
+    error = message.body.get("error")
+    return type(error) is dict and error.get("code") == _NOT_FOUND
 
 
 def _without_token(meta: Json) -> dict[str, Json]:

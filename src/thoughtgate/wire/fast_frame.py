@@ -12,7 +12,13 @@ from typing import Any, Final
 import orjson
 
 from thoughtgate.wire.canonical import canonical_json, has_float
-from thoughtgate.wire.frame import MAX_DEPTH, escape_separators, read_frame, read_message
+from thoughtgate.wire.frame import (
+    MAX_DEPTH,
+    escape_separators,
+    read_frame,
+    read_message,
+    read_plain,
+)
 from thoughtgate.wire.lines import MAX_LINE
 from thoughtgate.wire.message import Fault, Message
 
@@ -21,21 +27,24 @@ _SPACED: Final = b'": '
 """If this occurs early in a text, it has spaces between tokens, so orjson cannot be used."""
 
 
-def read_quickly(line: bytes) -> Message | Fault:
+def read_quickly(line: bytes, limit: int = MAX_LINE) -> Message | Fault:
     """Read one frame as ``wire.frame.read_frame`` does."""
-    if type(line) is not bytes or len(line) > MAX_LINE or _SPACED in line[:_HEAD]:
-        return read_frame(line)  # the placeholder for an oversized line, which is not valid JSON
+    if type(line) is not bytes or len(line) > limit or line.find(_SPACED, 0, _HEAD) >= 0:
+        # Also for the placeholder for an oversized line, which is not valid JSON.
+        return read_frame(line, limit)
     try:
         body = orjson.loads(line)
         if orjson.dumps(body) != line:
-            return read_frame(line)
+            return read_frame(line, limit)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return read_frame(line)
+        return read_frame(line, limit)
     # Too deep nesting needs at least that many brackets, and counting them is fast.
     may_be_deep = len(line) > 2 * MAX_DEPTH and line.count(b"{") + line.count(b"[") > MAX_DEPTH
     if may_be_deep and _is_deep(body):
-        return read_frame(line)
-    return read_message(body, line if line.isascii() else escape_separators(line))
+        return read_frame(line, limit)
+    raw = line if line.isascii() else escape_separators(line)
+    # Nearly every frame is plain, and this saves a call.
+    return (read_plain(body, raw) if type(body) is dict else None) or read_message(body, raw)
 
 
 def _is_deep(value: Any) -> bool:

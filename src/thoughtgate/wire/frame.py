@@ -279,11 +279,11 @@ def escape_separators(line: bytes) -> bytes:
     return line
 
 
-def read_frame(line: bytes) -> Message | Fault:
-    """Read one line (without its LF) as a JSON-RPC message."""
-    if isinstance(line, Oversized) or len(line) > MAX_LINE:
+def read_frame(line: bytes, limit: int = MAX_LINE) -> Message | Fault:
+    """Read one line (without its LF) as a JSON-RPC message of at most ``limit`` bytes."""
+    if isinstance(line, Oversized) or len(line) > limit:
         return Fault(
-            "invalid_request", f"the message is over {MAX_LINE} bytes", "too_large", find_id(line)
+            "invalid_request", f"the message is over {limit} bytes", "too_large", find_id(line)
         )
     if line.endswith(b"\r"):
         line = line[:-1]
@@ -322,10 +322,10 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
         if type(body) is list:
             return Fault("invalid_request", "batches are not accepted here", "batch")
         return Fault("invalid_request", "the message is not an object", "not_an_object")
-    return _read_plain(body, raw) or _read_any(body, raw)
+    return read_plain(body, raw) or _read_any(body, raw)
 
 
-def _read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
+def read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     """Read an ordinary request or response quickly; None for all other frames."""
     ident = body.get("id")
     if (

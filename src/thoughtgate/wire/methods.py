@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.wire.frame import fold_key
 from thoughtgate.wire.message import Json
+from thoughtgate.wire.revisions import version_in
 from thoughtgate.wire.unchecked import unchecked
 
 
@@ -43,6 +44,15 @@ LISTINGS: Final[dict[str, Listing]] = {
     "resources/templates/list": Listing("resource", "resourceTemplates", "uriTemplate"),
     "prompts/list": Listing("prompt", "prompts", "name"),
 }
+
+INTRODUCTIONS: Final[dict[str, Listing]] = {
+    "initialize": Listing("server", "", "name"),
+    "server/discover": Listing("server", "", "name"),
+}
+"""Methods in whose result a server says what it is, and instructs the model."""
+
+SCREENED: Final[dict[str, Listing]] = {**LISTINGS, **INTRODUCTIONS}
+"""Methods whose results are compared with what was accepted before the agent gets them."""
 
 PASSED: Final = frozenset(
     {
@@ -139,6 +149,10 @@ class Named(NamedTuple):
     arguments: dict[str, Json]
 
 
+_MAX_TTL_MS: Final = 2**53
+"""The largest whole number that every reader of JSON understands."""
+
+
 def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
     """Return everything in a request that the gates must judge, or what is wrong with it.
 
@@ -176,7 +190,25 @@ def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
         arguments = {}
     if type(arguments) is not dict:
         return "params.arguments must be an object"
+    if "task" in params and gated.kind == "tool" and (wrong := _wrong_task(params)):
+        return wrong
     return [unchecked(Named, (gated.kind, name, arguments))]
+
+
+def _wrong_task(params: dict[str, Json]) -> str:
+    """Return what is wrong with a call's wish for a task; from 2026-07-28 on it means nothing.
+
+    Checked for every call, held or not: whether a call is refused must not depend on the policy.
+    """
+    if version_in(params) is not None:
+        return ""
+    wish = params["task"]
+    if type(wish) is not dict:
+        return "params.task must be an object"
+    ttl = wish.get("ttl")
+    if ttl is not None and (type(ttl) is not int or not 0 <= ttl <= _MAX_TTL_MS):
+        return "params.task.ttl must be a whole number of milliseconds"
+    return ""
 
 
 def _named_in_listen(params: dict[str, Json]) -> list[Named] | str:

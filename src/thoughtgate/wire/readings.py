@@ -363,15 +363,18 @@ class ArgumentReadings:
     Every rule that looks at an object or a text would otherwise read it again.
     """
 
-    __slots__ = ("_objects", "_texts", "ambiguous")
+    __slots__ = ("_objects", "_texts", "ambiguous", "search_steps")
 
     ambiguous: bool
     """Whether a reading was decided that another reading contradicts."""
+    search_steps: int
+    """Steps that searches for regular expressions may have taken."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[Mapping[str, Any], dict[str, str | list[str]]]] = {}
         self._texts: dict[str, tuple[tuple[str, str], ...]] = {}
         self.ambiguous = False
+        self.search_steps = 0
 
     def texts(self, text: str) -> tuple[tuple[str, str], ...]:
         """Return the readings of a text as a path or URL, each with its folded form.

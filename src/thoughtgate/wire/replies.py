@@ -18,10 +18,14 @@ MESSAGES: Final[dict[str, str]] = {
     "task_not_found": "there is no such task",
     "internal_error": "the gate failed while judging this; nothing was forwarded",
     "upstream_connection_failed": "the server cannot be reached",
+    "upstream_tls_failed": "no secure connection to the server can be made",
+    "upstream_unauthorized": "the server refused the gate's credentials",
+    "upstream_bad_response": "the server gave no usable answer",
     "server_start_failed": "the server could not be started",
     "upstream_timeout": "the server did not answer in time",
     "tool_call_timeout": "the server did not answer in time",
     "policy_denied": "denied by policy",
+    "content_blocked": "blocked because of what the content checks found in it",
     "task_expired": "the task has expired",
     "task_cancelled": "the task was cancelled",
     "approval_rejected": "a person refused this call",
@@ -31,13 +35,18 @@ MESSAGES: Final[dict[str, str]] = {
     "budget": "the budget for this call is used up",
     "duplicate": "the same call was made just now",
     "breaker": "this call failed too often and is paused",
+    "definition_held": "what the server says about this has changed or looks harmful; a person must accept it first",
     "policy_drift": "the policy changed after the approval; the call was not made",
+    "insufficient_scope": "the agent's token does not have the scopes that this needs",
     "service_unavailable": "the gate cannot take this call now",
     "server_not_running": "the server is not running",
     "governance_denied": "denied by a rule",
     "not_exposed": "there is nothing by that name here",
 }
 """The message to the caller for each kind; never rule text, URLs, arguments or traces."""
+
+GATE_MESSAGES: Final = {"stop": "stopped by an operator; the call was not made"}
+"""The message for each gate that does not use the one of its kind."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -58,6 +67,8 @@ class ErrorFacts(TypedDict, total=False):
     tool: str
     correlation_id: str
     details: dict[str, Any] | None
+    code: int
+    """Replaces the usual code of the kind."""
 
 
 def render_error(ident: RequestId | None, kind: str, **facts: Unpack[ErrorFacts]) -> bytes:
@@ -73,7 +84,7 @@ def error_object(kind: str, **facts: Unpack[ErrorFacts]) -> dict[str, Any]:
             data[name] = facts[name]
     data.update(facts.get("details") or {})
     text = facts.get("message") or MESSAGES[kind]
-    code = code_of(kind, modern=facts.get("modern", False))
+    code = facts.get("code") or code_of(kind, modern=facts.get("modern", False))
     return {"code": code, "message": text, "data": data}
 
 

@@ -65,7 +65,7 @@ class EventSplitter:
         """Add a chunk and return the events that are now complete.
 
         Raises:
-            EventTooLongError: an event does not end within the limit.
+            EventTooLongError: an event is longer than the limit.
         """
         self._held += chunk
         if self._fresh and len(self._held) >= len(_BOM):
@@ -81,6 +81,8 @@ class EventSplitter:
             end = found.end()
             if end == len(held) and held.endswith(b"\r"):
                 break  # The LF of a CRLF may be in the next chunk.
+            if end - start > self._limit:
+                raise EventTooLongError(f"an event is over {self._limit} bytes")
             events.append(parse_event(bytes(held[start:end])))
             start = position = end
         del held[:start]

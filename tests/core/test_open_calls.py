@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from thoughtgate.core.known_tools import hash_of
-from thoughtgate.core.packed_calls import (
+from thoughtgate.core.open_calls import (
     SPENT,
     PackedCall,
     pack_calls,

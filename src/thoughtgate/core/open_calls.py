@@ -1,7 +1,8 @@
-"""Large calls that wait for a person: only their frame stays in memory, and is parsed again.
+"""Requests that are judged, and the calls that are open: forwarded or waiting for a person.
 
-A parsed call can take twenty times the memory of its frame. The session and the judge share the
-frame, so a held call costs little more than its bytes. Calls of common size stay parsed.
+Of a large call that waits for a person, only the frame stays in memory, and is parsed again: a
+parsed call can take twenty times the memory. The session and the judge share the frame, so a held
+call costs little more than its bytes. Calls of common size stay parsed.
 """
 
 import json
@@ -9,13 +10,16 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.known_tools import hash_of
-from thoughtgate.policy.call import Call
+from thoughtgate.core.record_events import Record
+from thoughtgate.policy.call import Call, Verdict
 from thoughtgate.wire.canonical import NotCanonical
 from thoughtgate.wire.extra_params import extra_params
 from thoughtgate.wire.fast_frame import canonical_quickly
+from thoughtgate.wire.message import Json, RequestId
 from thoughtgate.wire.methods import (
     INPUT_REQUIRED,
     SERVER_REQUESTS,
+    Named,
     input_requests,
     named_by,
     named_by_server,
@@ -88,3 +92,78 @@ def _read(method: str, packed: PackedCall) -> tuple[list[dict[str, Any]], dict[s
         named = named_by(method, params)
     arguments = [] if isinstance(named, str) else [one.arguments for one in named]
     return arguments, extra_params(method, params)
+
+
+def in_full(calls: tuple[Call, ...]) -> list[Any]:
+    """Return the things that a request names, as the reviewer sees them."""
+    return [
+        {"name": call.name, "arguments": call.arguments} if call.arguments else call.name
+        for call in calls
+    ]
+
+
+_NOTHING: Final[dict[str, Json]] = {}
+"""The annotations and the definition of a tool that its server has not listed."""
+
+
+class CallRequest(NamedTuple):
+    """A request that needs a verdict, with its principal and origin."""
+
+    server: str
+    session: str
+    principal: str
+    method: str
+    named: tuple[Named, ...]
+    size: int
+    transport: str
+    at: float
+    params: dict[str, Json] = _NOTHING
+    """The request's params: what they carry beyond ``named`` is bound and recorded, not judged."""
+    trace: str = ""
+    """The caller's W3C ``traceparent`` if the transport carries it, as HTTP does."""
+    claims: dict[str, Any] | None = None
+    """The principal's claims from authentication."""
+    promised: bool = False
+    """Whether its caller was told that a person decides: then it is held even if the rules forward
+    it."""
+    listed: str = ""
+    """Whether the gate has fetched the server's tools for this request; see ``JudgeCall``."""
+    frame: bytes = b""
+    """The request as it was received, if this process also holds it; see ``pack``."""
+    client: str = ""
+    """Name and version of the agent's client, as it gave them in its handshake."""
+    address: str = ""
+    """The address of the client, if it came over HTTP."""
+    session_name: str = ""
+    """The name of an HTTP session that other gates know too."""
+    message_id: RequestId | None = None
+    """The id that the agent gave its request."""
+
+
+class Ruling(NamedTuple):
+    """A verdict on a request, with the events that must be recorded before it takes effect."""
+
+    verdict: Verdict
+    call_id: str
+    records: tuple[Record, ...]
+
+
+class OpenCall(NamedTuple):
+    """A call that has a first verdict and has not ended."""
+
+    call: Call
+    verdict: Verdict
+    at: float
+    calls: tuple[Call, ...] = ()
+    """For a held call: everything that the request names, each as a call of its own."""
+    approval_id: str = ""
+    """For a held call: the id of its approval request."""
+    size: int = 0
+    frame: bytes = b""
+    packed: PackedCall | None = None
+    """For a large held call whose approval was requested: its arguments."""
+    client: str = ""
+    """For a held call: what the agent's client says it is. Nothing vouches for that."""
+    answers: str = ""
+    """For a held result: the id of the call that it answers."""
+    session_name: str = ""  # as in ``CallRequest``

@@ -1,0 +1,1 @@
+"""Inspection of what servers send, as part of a session."""

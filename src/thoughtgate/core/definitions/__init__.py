@@ -1,0 +1,1 @@
+"""What servers say about their tools: pinned, compared and weighed."""
