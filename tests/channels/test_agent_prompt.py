@@ -52,8 +52,13 @@ def test_the_person_is_the_login_of_this_process(monkeypatch: pytest.MonkeyPatch
     assert identity() == "elicitation:uid-4000000001"
 
 
-def a_shim(folder: Path, workflow: str, capabilities: dict[str, Any] | None = None) -> ShimPeer:
-    peer = ShimPeer(folder, RULES.replace("{WORKFLOW}", workflow))
+def a_shim(
+    folder: Path,
+    workflow: str,
+    capabilities: dict[str, Any] | None = None,
+    rules: str = RULES,
+) -> ShimPeer:
+    peer = ShimPeer(folder, rules.replace("{WORKFLOW}", workflow))
     client = {"name": "test", "version": "1"}
     params = {
         "protocolVersion": "2025-11-25",
@@ -114,10 +119,14 @@ def test_a_dismissed_prompt_leaves_the_question_to_others(tmp_path: Path) -> Non
     assert decided["approval"]["decided_by"] == "terminal:ann"
 
 
-def test_without_leave_the_agent_is_not_asked_and_cannot_answer(tmp_path: Path) -> None:
+def test_without_leave_the_agent_is_told_what_waits_and_cannot_answer(tmp_path: Path) -> None:
     with a_shim(tmp_path, "{}") as peer:
-        wait_for(lambda: peer.events("approval_requested"))
-        peer.send({"jsonrpc": "2.0", "id": "tg-ask-guess", "result": ACCEPT})
+        told = prompt(peer)
+        assert "delete_note on sample waits" in told["params"]["message"]
+        assert "thoughtgate approvals watch" in told["params"]["message"]
+        assert told["params"]["requestedSchema"]["properties"] == {}, "there is nothing to answer"
+        for ident in (told["id"], told["id"], "tg-ask-guess"):
+            peer.send({"jsonrpc": "2.0", "id": ident, "result": ACCEPT})
         peer.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
         assert peer.receive()["id"] == 2
         decide_elsewhere(peer, approve=False)
@@ -125,6 +134,24 @@ def test_without_leave_the_agent_is_not_asked_and_cannot_answer(tmp_path: Path) 
         assert answer["id"] == 1
         assert kind_of(answer) == "approval_rejected"
         assert peer.calls_reached() == []
+
+
+def test_a_notice_that_was_answered_elsewhere_is_cancelled(tmp_path: Path) -> None:
+    with a_shim(tmp_path, "{}") as peer:
+        told = prompt(peer)
+        decide_elsewhere(peer, approve=False)
+        cancelled = peer.receive()
+        assert cancelled["method"] == "notifications/cancelled"
+        assert cancelled["params"]["requestId"] == told["id"]
+        assert peer.receive()["id"] == 1
+
+
+def test_the_notice_can_be_turned_off(tmp_path: Path) -> None:
+    rules = RULES.replace("schema: 1\n", "schema: 1\nnotify: {agent: false}\n")
+    with a_shim(tmp_path, "{}", rules=rules) as peer:
+        wait_for(lambda: peer.events("approval_requested"))
+        decide_elsewhere(peer, approve=False)
+        assert peer.receive()["id"] == 1
 
 
 def test_a_client_that_cannot_ask_is_not_asked(tmp_path: Path) -> None:

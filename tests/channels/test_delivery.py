@@ -18,8 +18,7 @@ from thoughtgate.channels.delivery import (
     VoteStore,
 )
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import Approval, Vote
-from thoughtgate.core.judge import Decision
+from thoughtgate.core.approval import Approval, Decision, Vote
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 

@@ -7,7 +7,7 @@ from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0, answered, asked, call
 
 from thoughtgate.core.envelope import Envelope
-from thoughtgate.core.record_events import Record
+from thoughtgate.core.record_events import Record, content_found
 from thoughtgate.record.call_rows import (
     CALL_COLUMNS,
     RecordRows,
@@ -46,8 +46,51 @@ def test_rows_have_only_columns_that_exist() -> None:
 
 
 def test_a_call_with_every_event_fills_every_column() -> None:
-    (row,) = rows([*call(1)[:2], asked("run-1.1"), answered("run-1.1"), call(1)[2]]).calls.values()
+    result = answered("run-1.1")
+    result.body["approval"]["about"] = "result"
+    records = [
+        *call(1)[:2],
+        asked("run-1.1"),
+        answered("run-1.1"),
+        found("run-1.1", "agent_to_server"),
+        found("run-1.1", "server_to_agent"),
+        result,
+        call(1)[2],
+    ]
+    (row,) = rows(records).calls.values()
     assert row.keys() == {column.name for column in CALL_COLUMNS}
+
+
+def found(call_id: str, direction: str) -> Record:
+    said = {"call_id": call_id, "server_name": "files", "tool_name": "read_file", "args_hash": "a"}
+    return content_found(
+        T0,
+        "files",
+        "1",
+        said,
+        findings=[("secret-key", "hard", "/a:1-5")],
+        direction=direction,
+        action="hold",
+        enforced=True,
+    )
+
+
+def test_a_released_result_changes_nothing_about_the_approval_of_its_call() -> None:
+    released = answered("run-1.1")
+    released.body["approval"] |= {"about": "result", "outcome": "rejected", "executes": False}
+    records = [*call(1)[:2], asked("run-1.1"), answered("run-1.1"), released, call(1)[2]]
+    (row,) = rows(records).calls.values()
+    assert (row["approval"], row["executes"], row["result_approval"]) == ("approved", 1, "rejected")
+
+
+def test_findings_are_kept_by_direction_and_only_for_calls() -> None:
+    (row,) = rows([*call(1), found("run-1.1", "server_to_agent")]).calls.values()
+    assert json.loads(row["result_findings"]) == [
+        {"check": "secret-key", "tier": "hard", "where": "/a:1-5"}
+    ]
+    assert row["result_action"] == "hold"
+    assert "argument_findings" not in row
+    assert not rows([found("run-1.e7", "server_to_agent")]).calls
 
 
 def test_order_does_not_matter() -> None:

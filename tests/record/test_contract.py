@@ -6,9 +6,10 @@ from tests.support.audit_cli import sample_events
 from tests.support.records import RUN, T0
 
 from thoughtgate.core import record_events as record
-from thoughtgate.core.approval import Vote
+from thoughtgate.core.approval import Decision, Vote
 from thoughtgate.core.envelope import Envelope, Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.policy.call import APPROVE
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record import evidence
@@ -24,7 +25,22 @@ from thoughtgate.record.evidence import (
 from thoughtgate.wire.methods import Named
 
 BY_NAME = {event.name: event for event in EVENTS}
+CALL = {"call_id": "run.1", "server_name": "s", "tool_name": "t", "args_hash": "a"}
 OWN = [
+    record.config_changed(T0, "s", "server_added", "/f", governed=True, reason="x"),
+    *(
+        record.content_found(
+            T0,
+            "s",
+            "1",
+            CALL,
+            findings=[("secret-key", "hard", "/a:1-5")],
+            direction=record.SERVER_TO_AGENT,
+            action="redact",
+            enforced=enforced,
+        )
+        for enforced in (True, False)
+    ),
     record_opened(T0, number=2, previous_file="a", previous_chain="b"),
     record_gap(T0, 1, "full"),
     record_cut(T0, 100),

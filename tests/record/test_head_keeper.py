@@ -11,12 +11,13 @@ from tests.support.records import RUN, T0, call, ended
 
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.errors import StoreError
+from thoughtgate.record.file import is_written, rotated_files
 from thoughtgate.record.head_keeper import HeadKeeper
 from thoughtgate.record.reader import verify_record
 from thoughtgate.record.verification import MISSING, REMOVED, Verification
 from thoughtgate.record.writer import RecordWriter
+from thoughtgate.stores.engines.sqlite import FILE_NAME
 from thoughtgate.stores.record_heads import find_head
-from thoughtgate.stores.sqlite import FILE_NAME
 
 
 def write(state: Path, calls: int, *, run: Run = RUN, **more: Any) -> Path:
@@ -127,7 +128,45 @@ def test_rotation_and_retention_explain_missing_files(tmp_path: Path) -> None:
     writer.close()
     assert [one.kind for one in verified(path).findings if one.is_fault] == [MISSING]
     write(tmp_path, 1, run=Run("run-3"), rotate_bytes=4000, keep=2)
+    assert [one.kind for one in verified(path).findings if one.is_fault] == [REMOVED]
+
+
+@pytest.mark.promise("cut-tail-is-found")
+def test_a_later_rotated_file_does_not_explain_that_the_record_is_gone(tmp_path: Path) -> None:
+    path = write(tmp_path, 5)
+    path.unlink()
+    # As if the retention limits had removed everything before it.
+    path.with_name("audit.jsonl.000099").write_bytes(b"")
+    write(tmp_path, 5, run=Run("run-2"))
+    assert REMOVED in [one.kind for one in verified(path).findings if one.is_fault]
+
+
+def test_retention_never_removes_the_file_that_the_stored_head_names(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    heads = HeadKeeper(tmp_path)
+    writer = RecordWriter(path, Envelope(RUN), heads=heads, rotate_bytes=1000, keep=1)
+    for number in range(1, 30):
+        writer.write(call(number))
+        head = find_head(tmp_path, path)
+        assert head is None or is_written(path, head.number, head.size, head.chain)
+    heads.save()
+    for number in range(30, 33):
+        writer.write(call(number))
+    assert len(rotated_files(path)) < 15
+    writer.close()
+    heads.close()
     assert verified(path).is_sound
+
+
+@pytest.mark.promise("cut-tail-is-found")
+@pytest.mark.parametrize("number", ["9" * 20, "٩" * 6])
+def test_a_number_in_a_file_name_that_is_not_ours_does_not_stop_the_heads(
+    tmp_path: Path, number: str
+) -> None:
+    (tmp_path / f"audit.jsonl.{number}").write_bytes(b"")
+    path = write(tmp_path, 5)
+    cut(path)
+    assert missing(path)
 
 
 def test_two_gates_that_write_one_record_keep_one_head(tmp_path: Path) -> None:

@@ -70,11 +70,44 @@ MAPPED = (
 """Members that are mapped wherever they are."""
 
 BODIES: dict[str, dict[str, Any]] = {
+    "server_unreachable": {
+        "server": {
+            "state": "degraded",
+            "kind": "upstream_unauthorized",
+            "cause": "status_401",
+            "status": 401,
+            "reason": "the server needs a login",
+        }
+    },
+    "server_recovered": {"server": {"state": "up", "down_s": 1.5}},
     "server_started": {"server": {"pid": 7}},
     "policy_changed": {"policy": {"policy_version": "v2"}},
+    "definition_changed": {"definition": {"kind": "tool", "name": "echo", "outcome": "held"}},
+    "config_changed": {
+        "config": {"change": "server_added", "file": "/f", "governed": True, "reason": "x"}
+    },
+    "stop_changed": {"stop": {"change": "stopped", "scope": "all", "name": "", "reason": "x"}},
     "record_opened": {"record": {"file": 2, "previous_file": "a", "previous_chain": "b"}},
     "record_repaired": {"record": {"torn_bytes": 2, "torn_sha256": "a"}},
     "record_gap": {"record": {"lost": 2, "reason": "full"}},
+    "request_failed": {
+        "request": {"method": "tools/list", "kind": "upstream_timeout", "correlation_id": "run.e1"}
+    },
+    "content_found": {
+        "call": {
+            "call_id": "run.1",
+            "server_name": "files",
+            "tool_name": "read",
+            "args_hash": "ab",
+        },
+        "content": {
+            "direction": "server_to_agent",
+            "findings": [{"check": "secret-key", "tier": "hard", "where": "/content/0/text:1-5"}],
+            "found": 1,
+            "action": "redact",
+            "enforced": True,
+        },
+    },
     "checkpoint": {"checkpoint": {"covers": "a", "signature": "b"}},
 }
 """Of the types that the sample run does not have."""

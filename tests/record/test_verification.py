@@ -431,7 +431,7 @@ def test_a_file_missing_between_two_is_a_fault() -> None:
 def test_a_line_of_another_contract_is_named() -> None:
     lines, chain = sealed(call(1))
     opened = (
-        Envelope(RUN).wrap(Record("message", T0, "", "0", {})).replace(b'"v":"1.1"', b'"v":"2.0"')
+        Envelope(RUN).wrap(Record("message", T0, "", "0", {})).replace(b'"v":"1.3"', b'"v":"2.0"')
     )
     line, _ = seal(opened, chain)
     assert ("version", 4) in places(verify([*lines, line[:-1]]))

@@ -53,7 +53,7 @@ def test_each_event_is_one_line_with_the_whole_envelope(tmp_path: Path) -> None:
     events = lines_of(path)
     assert len(events) == 2 + 3 * 3
     for event in events:
-        assert event["v"] == "1.1"
+        assert event["v"] == "1.3"
         assert event["ts"].endswith("Z")
         assert {"type", "run_id", "agent_id", "client", "env", "source"} <= event.keys()
         assert set(event["source"]) == {"host_id", "proc_id", "shim_id"}

@@ -21,7 +21,17 @@ from hypothesis.stateful import (
     multiple,
     rule,
 )
-from tests.support.approvals import CALL, NOW, a_no, a_store, a_yes, an_approval, spelled
+from tests.support.approvals import (
+    CALL,
+    DEAD,
+    NOW,
+    a_no,
+    a_store,
+    a_yes,
+    an_approval,
+    put_approval,
+    spelled,
+)
 from tests.support.commands import ROOT
 from tests.support.tasks import a_task
 from tests.support.waiting import PATIENCE_S, read_line
@@ -49,23 +59,6 @@ from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
 
-DEAD = "gate|dead"
-
-
-@pytest.fixture
-def store(location: StoreLocation) -> Iterator[ApprovalStore]:
-    opened = a_store(location, alive=lambda owner: owner != DEAD)
-    yield opened
-    opened.close()
-
-
-def put(store: ApprovalStore, call: Call = CALL, *, now: float = NOW, **changes: Any) -> Approval:
-    about = {"tool": call.name, "session": call.session, "digest": digest_of(call, "v1")}
-    asked = an_approval(**{**about, **changes})
-    stored = store.ask(asked, now)
-    assert isinstance(stored, Approval)
-    return stored
-
 
 def decide(store: ApprovalStore, ident: str, *votes: Vote, now: float = NOW + 1) -> Approval:
     counted = store.vote(ident, votes, now)
@@ -83,7 +76,9 @@ def refused(result: Approval | Grant | Refusal, kind: str) -> str:
 
 
 def test_what_was_asked_is_read_back_exactly(store: ApprovalStore) -> None:
-    stored = put(store, approvers=("ann", "bob"), required=2, folded=True, elicitation=True)
+    stored = put_approval(
+        store, approvers=("ann", "bob"), required=2, folded=True, elicitation=True
+    )
     assert store.get("k3f9ab") == stored
     assert store.listed(PENDING) == [stored]
     assert stored == an_approval(
@@ -92,8 +87,8 @@ def test_what_was_asked_is_read_back_exactly(store: ApprovalStore) -> None:
 
 
 def test_an_approval_is_found_by_the_beginning_of_its_id(store: ApprovalStore) -> None:
-    one = put(store, id="abc234", call_id="1")
-    put(store, id="abd234", call_id="2")
+    one = put_approval(store, id="abc234", call_id="1")
+    put_approval(store, id="abd234", call_id="2")
     assert store.get("abc") == one
     assert store.get(" ABC234 ") == one
     assert "abc234, abd234" in refused(store.get("ab"), "ambiguous")
@@ -103,9 +98,9 @@ def test_an_approval_is_found_by_the_beginning_of_its_id(store: ApprovalStore) -
 
 @pytest.mark.promise("keys-never-change-meaning")
 def test_a_beginning_that_a_closed_request_has_too_means_none(store: ApprovalStore) -> None:
-    put(store, id="abc234", call_id="1")
+    put_approval(store, id="abc234", call_id="1")
     decide(store, "abc234", a_yes())
-    waiting = put(store, id="abd234", call_id="2")
+    waiting = put_approval(store, id="abd234", call_id="2")
     assert "abd234" in refused(store.get("ab"), "ambiguous")
     assert store.get("abd") == waiting
 
@@ -114,8 +109,8 @@ def test_changes_come_in_order_and_only_once(store: ApprovalStore, location: Sto
     watcher = a_store(location)
     assert watcher.changed()
     assert not watcher.changed()
-    one = put(store, id="one", call_id="1")
-    two = put(store, id="two", call_id="2")
+    one = put_approval(store, id="one", call_id="1")
+    two = put_approval(store, id="two", call_id="2")
     assert watcher.changed()
     assert not watcher.changed()
     assert watcher.since(0) == [one, two]
@@ -127,12 +122,12 @@ def test_changes_come_in_order_and_only_once(store: ApprovalStore, location: Sto
 
 def test_a_change_through_the_same_connection_is_seen_too(store: ApprovalStore) -> None:
     store.changed()
-    put(store)
+    put_approval(store)
     assert store.changed()
 
 
 def test_an_id_in_use_is_not_given_twice(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     refused(store.ask(an_approval(call_id="run.2"), NOW), "taken")
 
 
@@ -164,7 +159,7 @@ def test_what_nobody_waits_for_does_not_count_against_a_limit(store: ApprovalSto
 
 @pytest.mark.promise("approval-is-exact")
 def test_an_approval_is_used_once(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     refused(store.use(asked.id, asked.digest, NOW), "too_late")
     decide(store, asked.id, a_yes())
     used = store.use(asked.id, asked.digest, NOW + 2)
@@ -175,7 +170,7 @@ def test_an_approval_is_used_once(store: ApprovalStore) -> None:
 
 
 def test_an_approval_serves_no_other_call(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     decide(store, asked.id, a_yes())
     other = digest_of(CALL._replace(arguments={"path": "/"}), "v1")
     refused(store.use(asked.id, other, NOW + 2), "not_this")
@@ -183,7 +178,7 @@ def test_an_approval_serves_no_other_call(store: ApprovalStore) -> None:
 
 
 def test_an_approval_given_too_long_ago_is_void(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     decide(store, asked.id, a_yes())
     late = NOW + 2 + USE_WITHIN_S
     refused(store.use(asked.id, asked.digest, late), "too_late")
@@ -203,14 +198,14 @@ def test_nothing_can_be_done_to_an_unknown_approval(store: ApprovalStore) -> Non
 
 
 def test_a_withdrawn_question_cannot_be_answered(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     assert isinstance(store.withdraw(asked.id, "the caller cancelled", NOW + 1), Approval)
     assert "the caller cancelled" in refused(store.vote(asked.id, [a_yes()], NOW + 2), "too_late")
     refused(store.withdraw(asked.id, "again", NOW + 3), "too_late")
 
 
 def test_withdrawing_voids_an_approval_that_was_not_used(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     decide(store, asked.id, a_yes())
     closed = store.withdraw(asked.id, "the caller is gone", NOW + 2)
     assert isinstance(closed, Approval)
@@ -219,7 +214,7 @@ def test_withdrawing_voids_an_approval_that_was_not_used(store: ApprovalStore) -
 
 
 def test_a_vote_after_the_time_closes_the_question(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     assert "expired" in refused(store.vote(asked.id, [a_yes()], NOW + 300), "too_late")
     found = store.get(asked.id)
     assert isinstance(found, Approval)
@@ -229,7 +224,7 @@ def test_a_vote_after_the_time_closes_the_question(store: ApprovalStore) -> None
 def test_a_vote_for_a_dead_asker_closes_the_question_on_one_machine(
     store: ApprovalStore, location: StoreLocation
 ) -> None:
-    asked = put(store, owner=DEAD)
+    asked = put_approval(store, owner=DEAD)
     voted = store.vote(asked.id, [a_yes()], NOW + 1)
     if location.is_shared:
         assert isinstance(voted, Approval)
@@ -238,18 +233,18 @@ def test_a_vote_for_a_dead_asker_closes_the_question_on_one_machine(
 
 
 def test_a_look_that_brings_no_vote_changes_nothing(store: ApprovalStore) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     assert store.vote(asked.id, [], NOW + 1) == asked
 
 
 def test_what_is_due_is_settled_by_whoever_looks(
     store: ApprovalStore, location: StoreLocation
 ) -> None:
-    put(store, id="late", call_id="1", expires_at=NOW + 10)
-    put(store, id="auto", call_id="2", expires_at=NOW + 10, on_timeout="approve")
-    put(store, CALL._replace(name="move_file"), id="gone", call_id="3", owner=DEAD)
-    put(store, id="task", call_id="4", owner="task:tg_1")
-    put(store, id="wait", call_id="5")
+    put_approval(store, id="late", call_id="1", expires_at=NOW + 10)
+    put_approval(store, id="auto", call_id="2", expires_at=NOW + 10, on_timeout="approve")
+    put_approval(store, CALL._replace(name="move_file"), id="gone", call_id="3", owner=DEAD)
+    put_approval(store, id="task", call_id="4", owner="task:tg_1")
+    put_approval(store, id="wait", call_id="5")
     decide(store, "task", a_yes())
     assert store.has_due(NOW + 10)
     settled = {each.id: each.status for each in store.settle_due(NOW + 10)}
@@ -266,7 +261,7 @@ def test_what_is_due_is_settled_by_whoever_looks(
 def test_an_approval_whose_asker_died_is_void_on_one_machine(
     store: ApprovalStore, location: StoreLocation
 ) -> None:
-    asked = put(store)
+    asked = put_approval(store)
     decide(store, asked.id, a_yes())
     later = a_store(location, alive=lambda _: False)
     assert later.has_due(NOW + 2) is not location.is_shared
@@ -285,13 +280,13 @@ def remember(store: ApprovalStore, wish: Remember, ident: str = "k3f9ab") -> App
 def ask_again(
     store: ApprovalStore, ident: str, call: Call = CALL, *, now: float = NOW + 2, **changes: Any
 ) -> Approval:
-    return put(store, call, id=ident, call_id=f"run.{ident}", now=now, **changes)
+    return put_approval(store, call, id=ident, call_id=f"run.{ident}", now=now, **changes)
 
 
 def test_a_remembered_call_is_answered_without_asking_and_still_used_once(
     store: ApprovalStore,
 ) -> None:
-    put(store)
+    put_approval(store)
     remember(store, Remember(SESSION, EXACT))
     again = ask_again(store, "two")
     assert (again.status, again.grant) == (APPROVED, "g1")
@@ -306,7 +301,7 @@ def test_a_remembered_call_is_answered_without_asking_and_still_used_once(
 
 
 def test_a_grant_ends_by_time_and_by_being_taken_back(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     remember(store, Remember(UNTIL, TOOL, 60))
     assert ask_again(store, "two", CALL._replace(arguments={})).status == APPROVED
     assert ask_again(store, "late", now=NOW + 61).status == PENDING
@@ -316,7 +311,7 @@ def test_a_grant_ends_by_time_and_by_being_taken_back(store: ApprovalStore) -> N
 
 
 def test_a_late_answer_can_allow_the_next_such_call_once(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     store.settle_due(NOW + 300)
     grant = store.add_grant(
         "k3f9ab", Remember(ONCE), by="terminal:ann", grant_id="g1", now=NOW + 301
@@ -328,14 +323,14 @@ def test_a_late_answer_can_allow_the_next_such_call_once(store: ApprovalStore) -
 
 
 def test_only_an_approver_can_allow_what_comes_next(store: ApprovalStore) -> None:
-    put(store, approvers=("terminal:ann",))
+    put_approval(store, approvers=("terminal:ann",))
     wish = Remember(ONCE)
     for by, kind in (("terminal:bob", "not_allowed"), ("agent:local", "self")):
         refused(store.add_grant("k3f9ab", wish, by=by, grant_id="g1", now=NOW), kind)
 
 
 def test_a_wish_that_cannot_be_kept_keeps_the_vote_from_counting(store: ApprovalStore) -> None:
-    asked = put(store, required=2)
+    asked = put_approval(store, required=2)
     refused(remember(store, Remember(SESSION)), "cannot_remember")
     assert store.get(asked.id) == asked
     denied = store.vote(asked.id, [a_no()], NOW + 1, remember=Remember(SESSION), grant_id="g")
@@ -344,7 +339,7 @@ def test_a_wish_that_cannot_be_kept_keeps_the_vote_from_counting(store: Approval
 
 
 def test_a_grant_of_somebody_who_is_no_longer_an_approver_is_not_used(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     remember(store, Remember(SESSION, TOOL))
     assert ask_again(store, "two", approvers=("terminal:bob",)).status == PENDING
     assert ask_again(store, "three", approvers=("terminal:ann",)).status == APPROVED
@@ -352,7 +347,7 @@ def test_a_grant_of_somebody_who_is_no_longer_an_approver_is_not_used(store: App
 
 def test_grants_are_bounded(store: ApprovalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grants, "MAX_GRANTS", 0)
-    put(store)
+    put_approval(store)
     assert "too many" in refused(remember(store, Remember(SESSION)), "cannot_remember")
 
 
@@ -362,7 +357,7 @@ def test_grants_are_bounded(store: ApprovalStore, monkeypatch: pytest.MonkeyPatc
 def test_old_and_surplus_closed_approvals_are_forgotten(
     store: ApprovalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(store)
+    put_approval(store)
     remember(store, Remember(UNTIL, TOOL, 60))
     store.keep_handle("k3f9ab", "slack", "C1/123")
     for number in range(4):
@@ -381,7 +376,7 @@ def test_old_and_surplus_closed_approvals_are_forgotten(
 
 
 def test_a_channel_keeps_its_own_handle(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     assert store.handle("k3f9ab", "slack") == ""
     store.keep_handle("k3f9ab", "slack", "one")
     store.keep_handle("k3f9ab", "slack", "two")
@@ -428,7 +423,7 @@ def let_go(started: list[subprocess.Popen[str]]) -> list[str]:
 def test_of_many_processes_deciding_at_once_one_decides(location: StoreLocation) -> None:
     shared = a_store(location)
     now = time.time()
-    put(shared, id="vote", now=now, created_at=now, expires_at=now + 300, owner=own_name())
+    put_approval(shared, id="vote", now=now, created_at=now, expires_at=now + 300, owner=own_name())
     state = spelled(location)
     voters = [("vote", state, "vote", f"terminal:p{n}", "yes" if n % 2 else "no") for n in range(6)]
     with processes(*voters) as started:
@@ -444,7 +439,9 @@ def test_of_many_processes_deciding_at_once_one_decides(location: StoreLocation)
 def test_of_many_processes_spending_at_once_one_spends(location: StoreLocation) -> None:
     shared = a_store(location)
     now = time.time()
-    asked = put(shared, id="use", now=now, created_at=now, expires_at=now + 300, owner=own_name())
+    asked = put_approval(
+        shared, id="use", now=now, created_at=now, expires_at=now + 300, owner=own_name()
+    )
     decide(shared, "use", a_yes(at=now), now=now)
     with processes(*[("use", spelled(location), "use", asked.digest)] * 6) as started:
         said = let_go(started)
@@ -566,8 +563,8 @@ def test_a_question_of_an_ended_task_is_closed_later(
     tasks = TaskStore(open_database(location))
     for number, phase in enumerate(("held", "cancelled"), 1):
         tasks.save(a_task(id=f"tg_{number}", phase=phase))
-        put(store, id=f"q{number}", call_id=f"{number}", owner=f"task:tg_{number}")
-    put(store, id="q3", call_id="3", owner="task:tg_3")
+        put_approval(store, id=f"q{number}", call_id=f"{number}", owner=f"task:tg_{number}")
+    put_approval(store, id="q3", call_id="3", owner="task:tg_3")
     assert not store.has_due(NOW + 1)
     refused(store.vote("q2", [a_yes()], later), "too_late")
     assert [each.id for each in store.settle_due(later)] == ["q3"]

@@ -7,7 +7,7 @@ from tests.support.approvals import NOW, a_store, a_yes, an_approval
 
 from thoughtgate.core.approval import APPROVED, PENDING, Approval
 from thoughtgate.core.grant import EXACT, SESSION, TOOL, Grant, Remember
-from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.approvals import ApprovalStore, Limits
 from thoughtgate.stores.grants import CHANGED
 from thoughtgate.stores.open_database import StoreLocation
 
@@ -51,10 +51,26 @@ def test_a_grant_ends_when_the_server_lists_the_tool_differently(
 @pytest.mark.promise("grants-end-with-the-definition")
 def test_a_grant_rests_while_the_definition_is_not_known(store: ApprovalStore) -> None:
     _remember(store, TOOL, "d1")
-    unknown = store.ask(an_approval(id="next11", call_id="run.2"), NOW + 2)
+    unknown = store.ask(an_approval(id="next11", call_id="run.2", definition=""), NOW + 2)
     assert isinstance(unknown, Approval)
     assert (unknown.status, unknown.ended_grants) == (PENDING, ())
     assert len(store.grants(NOW + 2)) == 1
+
+
+def test_a_rule_that_asks_because_of_facts_wants_an_approval_of_its_own(
+    store: ApprovalStore,
+) -> None:
+    grant = _remember(store, TOOL, "d1")
+    facts = Limits(same_rule=True)
+    other = an_approval(id="next11", call_id="run.2", definition="d1", rule="no-leaks")
+    held = store.ask(other, NOW + 2, facts)
+    assert isinstance(held, Approval)
+    assert (held.status, held.grant) == (PENDING, "")
+    assert grant in store.grants(NOW + 2)
+    own = an_approval(id="next22", call_id="run.3", definition="d1")
+    passed = store.ask(own, NOW + 3, facts)
+    assert isinstance(passed, Approval)
+    assert (passed.status, passed.grant) == (APPROVED, "g1")
 
 
 def test_the_reason_says_only_that_a_grant_ended_if_the_rule_gives_none(

@@ -7,11 +7,11 @@ import pytest
 
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.limits import Breaker, Limit, Rate
-from thoughtgate.policy.shared_limits import SharedLimitState
+from thoughtgate.policy.shared_limits import PORTION_S, SharedLimitState
 from thoughtgate.stores import limit_tables
 from thoughtgate.stores.database import Database
 from thoughtgate.stores.gates import GateStore
-from thoughtgate.stores.limit_tables import LimitTables
+from thoughtgate.stores.limit_tables import DROPPED_AFTER_S, LimitTables
 from thoughtgate.stores.limits import LimitStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.process_owner import own_name
@@ -113,12 +113,55 @@ def test_a_reset_counts_what_running_gates_can_still_use(
     _passes(dead, 6)
     held = _left(alive)
     assert held > 0
-    assert LimitTables(database).reset("b", NOW) == 1
+    assert LimitTables(database).reset("b", NOW + DROPPED_AFTER_S) == 1
     passed = _passes(other, 1200) + _passes(alive, 1200)
     # At most: the gate had not reported how much of its portion it has used.
     assert 1000 - 16 <= passed <= 1000
     (count,) = LimitTables(database).budgets(NOW)
     assert count.lost == 0
+
+
+def test_a_gate_that_seemed_dead_uses_no_portion_that_a_reset_has_given_away(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _dead(monkeypatch, database)
+    limit = Limit("b", budget=1000)
+    counts = LimitStore(database, "", DEAD)
+    paused, other = SharedLimitState([limit], counts), _gate(database, own_name(), limit)
+    _passes(paused, 6)
+    assert _left(paused) > 0
+    assert LimitTables(database).reset("b", NOW + DROPPED_AFTER_S) == 1
+    begun = counts.elapsed()
+    monkeypatch.setattr(counts, "elapsed", lambda: begun + PORTION_S)
+    assert _passes(other, 990) == 990
+    assert _passes(paused, 100) + _passes(other, 100) == 10
+
+
+def test_a_portion_that_a_reset_has_dropped_is_not_returned(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _dead(monkeypatch, database)
+    limit = Limit("b", budget=1000)
+    paused, other = _gate(database, DEAD, limit), _gate(database, own_name(), limit)
+    _passes(paused, 6)
+    assert LimitTables(database).reset("b", NOW + DROPPED_AFTER_S) == 1
+    paused.release()
+    assert _passes(other, 1100) == 1000
+
+
+def test_a_shared_portion_counts_until_its_gate_may_not_use_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _dead(monkeypatch, database)
+    limit = Limit("b", budget=1000)
+    paused, other = _gate(database, DEAD, limit), _gate(database, own_name(), limit)
+    _passes(paused, 6)
+    left = _left(paused)
+    assert LimitTables(database).reset("b", NOW + 1) == 1
+    passed = _passes(other, 1100)
+    if database.is_shared:  # with SQLite, it is known that the process has ended
+        passed += _passes(paused, left)
+    assert passed <= 1000
 
 
 def test_what_has_ended_is_removed_once_per_minute(

@@ -25,6 +25,9 @@ def test_a_missing_driver_is_named_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    monkeypatch.delitem(__import__("sys").modules, "thoughtgate.stores.postgres", raising=False)
+    for name in ("postgres", "postgres_pool"):
+        monkeypatch.delitem(
+            __import__("sys").modules, f"thoughtgate.stores.engines.{name}", raising=False
+        )
     with pytest.raises(StoreError, match=r"pip install 'thoughtgate\[postgres\]'"):
         open_database(StoreLocation(tmp_path, "postgresql://gate@db/d"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.support.approvals import NOW
+from tests.support.approvals import NOW, an_approval
 
 from thoughtgate.core.approval import PENDING, USED, Approval, Vote
 from thoughtgate.stores.approvals import ApprovalStore
@@ -18,28 +18,13 @@ def policy(text: str, path: str = PATH) -> PolicyFile:
 
 
 def question(file: PolicyFile, ident: str = "aaaaaa", digest: str = "d") -> Approval:
-    return Approval(
+    return an_approval(
         id=ident,
-        call_id="",
         digest=digest,
         server="thoughtgate",
         kind="policy",
         tool=file.path,
         arguments="{}",
-        folded=False,
-        principal="",
-        session="",
-        workflow="default",
-        channel="console",
-        rule="",
-        reason="",
-        policy_version="v",
-        created_at=NOW,
-        expires_at=NOW + 300,
-        required=1,
-        approvers=(),
-        on_timeout="deny",
-        elicitation=False,
         remember=False,
         owner=f"policy:{file.digest}",
     )
@@ -96,7 +81,7 @@ def test_a_gate_replaces_only_what_it_has_in_force(policies: PolicyStore) -> Non
 def test_an_approved_question_accepts_what_it_offered(approvals: ApprovalStore) -> None:
     policies = approvals.policies()
     policies.offer(policy("new"), NOW)
-    asked = approvals.ask_about_policy(question(policy("new")), NOW)
+    asked = approvals.ask_standing(question(policy("new")), NOW)
     assert isinstance(asked, Approval)
 
     approvals.vote(asked.id, [Vote("console:ann", approve=True, at=NOW)], NOW)
@@ -112,7 +97,7 @@ def test_an_approved_question_accepts_what_it_offered(approvals: ApprovalStore) 
 def test_an_offer_that_was_replaced_is_not_accepted(approvals: ApprovalStore) -> None:
     policies = approvals.policies()
     policies.offer(policy("new"), NOW)
-    asked = approvals.ask_about_policy(question(policy("new")), NOW)
+    asked = approvals.ask_standing(question(policy("new")), NOW)
     assert isinstance(asked, Approval)
     policies.accept(policy("other"), "terminal:bob", NOW)
 
@@ -124,9 +109,9 @@ def test_an_offer_that_was_replaced_is_not_accepted(approvals: ApprovalStore) ->
 
 
 def test_the_same_change_is_asked_about_once(approvals: ApprovalStore) -> None:
-    first = approvals.ask_about_policy(question(policy("new")), NOW)
-    second = approvals.ask_about_policy(question(policy("new"), "bbbbbb"), NOW)
-    taken = approvals.ask_about_policy(question(policy("new")), NOW)
+    first = approvals.ask_standing(question(policy("new")), NOW)
+    second = approvals.ask_standing(question(policy("new"), "bbbbbb"), NOW)
+    taken = approvals.ask_standing(question(policy("new")), NOW)
 
     assert isinstance(first, Approval)
     assert second == first
@@ -135,10 +120,10 @@ def test_the_same_change_is_asked_about_once(approvals: ApprovalStore) -> None:
 
 
 def test_another_change_of_the_file_withdraws_the_question(approvals: ApprovalStore) -> None:
-    approvals.ask_about_policy(question(policy("new")), NOW)
-    approvals.ask_about_policy(question(policy("newer"), "bbbbbb", "e"), NOW)
+    approvals.ask_standing(question(policy("new")), NOW)
+    approvals.ask_standing(question(policy("newer"), "bbbbbb", "e"), NOW)
     elsewhere = policy("new", "/other.yaml")
-    approvals.ask_about_policy(question(elsewhere, "cccccc"), NOW)
+    approvals.ask_standing(question(elsewhere, "cccccc"), NOW)
 
     assert [one.id for one in approvals.listed(PENDING)] == ["bbbbbb", "cccccc"]
 
@@ -146,22 +131,22 @@ def test_another_change_of_the_file_withdraws_the_question(approvals: ApprovalSt
 def test_a_denied_change_stays_denied_until_another_policy_is_accepted(
     approvals: ApprovalStore,
 ) -> None:
-    asked = approvals.ask_about_policy(question(policy("new")), NOW)
+    asked = approvals.ask_standing(question(policy("new")), NOW)
     assert isinstance(asked, Approval)
     denied = approvals.vote(asked.id, [Vote("console:ann", approve=False, at=NOW)], NOW)
 
-    assert approvals.ask_about_policy(question(policy("new"), "bbbbbb"), NOW) == denied
+    assert approvals.ask_standing(question(policy("new"), "bbbbbb"), NOW) == denied
     approvals.policies().accept(policy("other"), "terminal:bob", NOW)
-    again = approvals.ask_about_policy(question(policy("new"), "cccccc"), NOW)
+    again = approvals.ask_standing(question(policy("new"), "cccccc"), NOW)
     assert isinstance(again, Approval)
     assert again.status == PENDING
 
 
 def test_a_question_that_nobody_answered_can_be_asked_again(approvals: ApprovalStore) -> None:
-    approvals.ask_about_policy(question(policy("new")), NOW)
+    approvals.ask_standing(question(policy("new")), NOW)
     late = question(policy("new"), "bbbbbb")._replace(expires_at=NOW + 2000)
 
-    again = approvals.ask_about_policy(late, NOW + 1000)
+    again = approvals.ask_standing(late, NOW + 1000)
 
     assert isinstance(again, Approval)
     assert again.id == "bbbbbb"

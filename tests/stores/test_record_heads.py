@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from thoughtgate.stores.engines.sqlite import FILE_NAME, open_sqlite
 from thoughtgate.stores.record_heads import (
     RecordHead,
     find_head,
@@ -9,7 +10,6 @@ from thoughtgate.stores.record_heads import (
     load_head,
     save_head,
 )
-from thoughtgate.stores.sqlite import FILE_NAME, open_sqlite
 
 HEAD = RecordHead("/state/audit.jsonl", 2, 500, "ab" * 32, "run", "shim", 7)
 

@@ -1,10 +1,7 @@
 """The same call asked again after its gate died: the request goes on, once."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from tests.support.approvals import CALL, NOW, a_no, a_store, a_yes, an_approval
+from tests.support.approvals import CALL, DEAD, NOW, a_no, a_yes, an_approval, put_approval
 
 from thoughtgate.core.approval import (
     APPROVED,
@@ -16,26 +13,7 @@ from thoughtgate.core.approval import (
     Vote,
     digest_of,
 )
-from thoughtgate.policy.call import Call
 from thoughtgate.stores.approvals import ApprovalStore
-from thoughtgate.stores.open_database import StoreLocation
-
-DEAD = "gate|dead"
-
-
-@pytest.fixture
-def store(location: StoreLocation) -> Iterator[ApprovalStore]:
-    opened = a_store(location, alive=lambda owner: owner != DEAD)
-    yield opened
-    opened.close()
-
-
-def put(store: ApprovalStore, call: Call = CALL, *, now: float = NOW, **changes: Any) -> Approval:
-    about = {"tool": call.name, "session": call.session, "digest": digest_of(call, "v1")}
-    asked = an_approval(**{**about, **changes})
-    stored = store.ask(asked, now)
-    assert isinstance(stored, Approval)
-    return stored
 
 
 def refused(result: Approval | Refusal, kind: str) -> None:
@@ -44,7 +22,7 @@ def refused(result: Approval | Refusal, kind: str) -> None:
 
 
 def test_the_same_call_asked_again_after_its_asker_died_is_taken_over(store: ApprovalStore) -> None:
-    put(store, owner=DEAD)
+    put_approval(store, owner=DEAD)
     again = store.ask(an_approval(id="new", owner="gate|new"), NOW + 1)
     assert isinstance(again, Approval)
     assert (again.id, again.owner, again.status) == ("k3f9ab", "gate|new", PENDING)
@@ -53,11 +31,11 @@ def test_the_same_call_asked_again_after_its_asker_died_is_taken_over(store: App
 def test_an_approval_is_taken_over_once_and_whoever_asked_before_cannot_use_it(
     store: ApprovalStore,
 ) -> None:
-    asked = put(store, owner=DEAD)
+    asked = put_approval(store, owner=DEAD)
     if not isinstance(store.vote(asked.id, [a_yes()], NOW + 1), Approval):
         return  # On one machine it was closed.
-    taken = put(store, id="new", call_id="other.1", owner="gate|new", now=NOW + 2)
-    third = put(store, id="third", call_id="other.2", owner="gate|third", now=NOW + 2)
+    taken = put_approval(store, id="new", call_id="other.1", owner="gate|new", now=NOW + 2)
+    third = put_approval(store, id="third", call_id="other.2", owner="gate|third", now=NOW + 2)
     assert (taken.id, taken.status, third.status) == (asked.id, APPROVED, PENDING)
     refused(store.use(asked.id, asked.digest, NOW + 3, owner=DEAD), "taken_over")
     used = store.use(asked.id, asked.digest, NOW + 3, owner="gate|new")
@@ -66,7 +44,7 @@ def test_an_approval_is_taken_over_once_and_whoever_asked_before_cannot_use_it(
 
 
 def test_a_living_askers_question_is_not_taken_over(store: ApprovalStore) -> None:
-    put(store)
+    put_approval(store)
     again = store.ask(an_approval(id="new", owner="gate|new"), NOW + 1)
     assert isinstance(again, Approval)
     assert again.id == "new"
@@ -78,7 +56,7 @@ def test_a_living_askers_question_is_not_taken_over(store: ApprovalStore) -> Non
 def test_a_tasks_question_asked_again_finds_what_was_decided(
     store: ApprovalStore, votes: tuple[Vote, ...], status: str
 ) -> None:
-    put(store, owner="task:tg_1")
+    put_approval(store, owner="task:tg_1")
     store.vote("k3f9ab", votes, NOW + 1)
     again = store.ask(an_approval(id="new", call_id="later.1", owner="task:tg_1"), NOW + 2)
     assert isinstance(again, Approval)
@@ -86,7 +64,7 @@ def test_a_tasks_question_asked_again_finds_what_was_decided(
 
 
 def test_a_tasks_question_under_another_policy_is_asked_anew(store: ApprovalStore) -> None:
-    put(store, owner="task:tg_1")
+    put_approval(store, owner="task:tg_1")
     changed = an_approval(id="new", owner="task:tg_1", digest=digest_of(CALL, "v2"))
     again = store.ask(changed, NOW + 2)
     assert isinstance(again, Approval)

@@ -10,8 +10,8 @@ from tests.support.postgres import PostgresServer
 from tests.support.tasks import a_task
 
 from thoughtgate.core.task import CANCELLED, COMPLETED, HELD, RUNNING
+from thoughtgate.stores.engines.postgres import PostgresDatabase, connection_info
 from thoughtgate.stores.open_database import StoreLocation, open_database
-from thoughtgate.stores.postgres import PostgresDatabase, connection_info
 from thoughtgate.stores.tasks import TaskStore, new_task_id
 
 

@@ -7,7 +7,12 @@ import pytest
 from tests.support.audit_cli import sample_events
 from tests.support.records import T0, decided, ended, started
 
-from thoughtgate.core.record_events import Record, frame_refused
+from thoughtgate.core.record_events import (
+    Record,
+    frame_refused,
+    server_exited,
+    server_started,
+)
 from thoughtgate.core.run_summary import run_started
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.policy import Policy
@@ -155,6 +160,26 @@ def test_every_event_can_be_logged(pipe: Pipe) -> None:
         log.record(record)
     log.record(Record("server_exited", T0, "", "0", {}))
     assert len(pipe.objects()) == 11
+
+
+def test_a_server_that_the_gate_stopped_is_no_reason_to_warn(pipe: Pipe) -> None:
+    log = Log("serve", level=DEBUG, form=JSON, descriptor=pipe.writer)
+    for cause in ("stopped", "exited"):
+        log.record(
+            Record("server_exited", T0, "git", "0", {"server": {"cause": cause, "reason": cause}})
+        )
+    assert [one["level"] for one in pipe.objects()] == ["debug", "warn"]
+
+
+def test_a_server_that_fails_again_as_before_is_no_reason_to_warn(pipe: Pipe) -> None:
+    log = Log("serve", level=DEBUG, form=JSON, descriptor=pipe.writer)
+    for reason in ("no such file", "no such file", "exited", ""):
+        if reason:
+            log.record(server_exited(T0, "git", "0", reason, was_up=False))
+        else:
+            log.record(server_started(T0, "git", "0", 7))
+            log.record(server_exited(T0, "git", "0", "exited", exit_code=3))
+    assert [one["level"] for one in pipe.objects()] == ["warn", "debug", "warn", "warn"]
 
 
 def test_a_log_nobody_reads_stops_nothing(pipe: Pipe) -> None:

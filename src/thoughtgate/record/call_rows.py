@@ -6,20 +6,27 @@ is trusted to have the right type.
 """
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.record_events import (
+    AGENT_TO_SERVER,
     APPROVAL_DECIDED,
     APPROVAL_REQUESTED,
     CALL_DECISION,
     CALL_END,
     CALL_START,
+    CONTENT_FOUND,
     FRAME_REFUSED,
     MESSAGE,
 )
+from thoughtgate.policy.inspection.content_policy import RESULT_KIND
+
+_NO_CALL: Final = re.compile(r"\.e[0-9]+\Z")
+"""Ends the ids of messages that belong to no call, such as those about a server's own tasks."""
 
 
 class CallColumn(NamedTuple):
@@ -63,6 +70,7 @@ CALL_COLUMNS: Final = (
     CallColumn("reason", "string", CALL_DECISION, "decision.explain.summary"),
     CallColumn("enforced", "boolean", CALL_DECISION, "decision.enforced"),
     CallColumn("workflow", "string", CALL_DECISION, "decision.workflow", "the approval workflow"),
+    CallColumn("facts", "string", CALL_DECISION, "decision.facts", "the facts that held for the principal, between spaces; null if the policy asked for none"),
     CallColumn("policy", "string", CALL_DECISION, "decision.policy.policy_version"),
     CallColumn("decided_at", "time", CALL_DECISION, "ts", "`ts` of `tool_call_decision`"),
     CallColumn("asked_at", "time", APPROVAL_REQUESTED, "ts", "`ts` of `approval_requested`"),
@@ -74,6 +82,11 @@ CALL_COLUMNS: Final = (
     CallColumn("approval_at", "time", APPROVAL_DECIDED, "ts", "`ts` of `approval_decided`"),
     CallColumn("executes", "boolean", APPROVAL_DECIDED, "approval.executes"),
     CallColumn("votes", "list of object", APPROVAL_DECIDED, "approval.votes", "`approval.votes`; empty when there are none"),
+    CallColumn("argument_findings", "list of object", CONTENT_FOUND, "content.findings", "what the content checks found in the arguments"),
+    CallColumn("result_findings", "list of object", CONTENT_FOUND, "content.findings", "what they found in the result"),
+    CallColumn("result_action", "string", CONTENT_FOUND, "content.action", "what happened to the result"),
+    CallColumn("result_approval", "string", APPROVAL_DECIDED, "approval.outcome", "for a held result: whether it was released"),
+    CallColumn("result_decided_by", "string", APPROVAL_DECIDED, "approval.decided_by", "who decided that"),
     CallColumn("status", "string", CALL_END, "status", "`status` of `tool_call_end`"),
     CallColumn("latency_ms", "integer", CALL_END, "latency_ms", "from the request to its end"),
     CallColumn("bytes_out", "integer", CALL_END, "bytes_out", "size of the answer"),
@@ -112,7 +125,9 @@ class RecordRows:
         """Add one event."""
         self.events += 1
         kind = event.get("type", "")
-        if kind in _FILLED:
+        if kind == CONTENT_FOUND or member(event, "approval").get("about") == RESULT_KIND:
+            self._result(event, kind)
+        elif kind in _FILLED:
             row = self._call(event)
             for parents, columns in _FILLED[kind]:
                 said = event
@@ -122,6 +137,21 @@ class RecordRows:
                     row[name] = read(said, key)
         elif kind in _COUNTED:
             self._count(event, *_COUNTED[kind])
+
+    def _result(self, event: Row, kind: str) -> None:
+        """Add what was found in a call's arguments or result, or decided about a held result."""
+        said, approval = member(event, "content"), member(event, "approval")
+        if _NO_CALL.search(text(member(event, "call"), "call_id") or ""):
+            return
+        row = self._call(event)
+        if kind == APPROVAL_DECIDED:
+            row["result_approval"] = text(approval, "outcome")
+            row["result_decided_by"] = text(approval, "decided_by")
+        elif kind == CONTENT_FOUND and text(said, "direction") == AGENT_TO_SERVER:
+            row["argument_findings"] = _findings(said, "findings")
+        elif kind == CONTENT_FOUND:
+            row["result_findings"] = _findings(said, "findings")
+            row["result_action"] = text(said, "action")
 
     def _call(self, event: Row) -> Row:
         """Return the row of the call that an event belongs to."""
@@ -176,6 +206,26 @@ def _votes(said: Row, name: str) -> str | None:
         if type(vote) is dict
     ]
     return json.dumps(votes, ensure_ascii=False)
+
+
+def _findings(said: Row, name: str) -> str | None:
+    """Return the findings as JSON text, or None when the event has none."""
+    given = said.get(name)
+    if type(given) is not list or not given:
+        return None
+    findings = [
+        {name: text(found, name) or "" for name in ("check", "tier", "where")}
+        for found in given
+        if type(found) is dict
+    ]
+    return json.dumps(findings, ensure_ascii=False)
+
+
+def _words(given: Any) -> str | None:
+    """Return a list of texts as one text, or None when the event has none."""
+    if type(given) is not list:
+        return None
+    return " ".join(one for one in given if type(one) is str)
 
 
 def member(said: dict[str, Any], name: str) -> dict[str, Any]:
@@ -236,15 +286,29 @@ _READ_BY_NAME: Final[dict[str, Read]] = {
     # Earlier versions named it ``id``.
     "approval_id": lambda said, name: text(said, name) or text(said, "id"),
     "votes": _votes,
+    "argument_findings": _findings,
+    "result_findings": _findings,
+    "facts": lambda said, name: _words(said.get(name)),
 }
 """Columns that need more than a value of their type."""
+
+
+_BY_SUBJECT: Final = (
+    "argument_findings",
+    "result_findings",
+    "result_action",
+    "result_approval",
+    "result_decided_by",
+)
+"""Beginnings of the names of columns that ``RecordRows`` fills itself."""
 
 
 def _filled_by(event: str) -> list[tuple[list[str], list[tuple[str, str, Read]]]]:
     """Return the columns that a type of event fills, by the object that holds their values."""
     found: dict[str, list[tuple[str, str, Read]]] = {}
     for column in CALL_COLUMNS:
-        if column.event == event:
+        # These are filled by what the event is about.
+        if column.event == event and not column.name.startswith(_BY_SUBJECT):
             holder, _, key = column.source.rpartition(".")
             read = _READ_BY_NAME.get(column.name) or _READ_BY_TYPE[column.type]
             found.setdefault(holder, []).append((column.name, key, read))

@@ -55,7 +55,9 @@ def approved_call(event: dict[str, Any]) -> CallKey | None:
     """Return the call that an approval event released; None for any other event."""
     if event.get("type") != APPROVAL_DECIDED:
         return None
-    made = member(event, "approval").get("executes") is True
+    approval = member(event, "approval")
+    # A result that is released belongs to a call that was made before.
+    made = approval.get("executes") is True and "about" not in approval
     return call_key(event) if made else None
 
 

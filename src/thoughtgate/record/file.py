@@ -34,6 +34,8 @@ _ROTATE_AGAIN: Final = 1_048_576
 _RETAIN_EVERY_S: Final = 3600.0
 """How often files are looked for that have become too old."""
 _DIGITS: Final = 6
+_MAX_DIGITS: Final = 15
+"""A longer number in a file's name is not ours: the store could not hold it."""
 
 
 class Tail(NamedTuple):
@@ -305,7 +307,8 @@ def rotated_files(path: Path) -> list[tuple[int, Path]]:
     prefix = f"{path.name}."
     for entry in path.parent.iterdir():
         number = entry.name.removeprefix(prefix)
-        if entry.name.startswith(prefix) and len(number) >= _DIGITS and number.isdecimal():
+        is_number = _DIGITS <= len(number) <= _MAX_DIGITS and number.isdecimal()
+        if entry.name.startswith(prefix) and is_number and number.isascii():
             found.append((int(number), entry))
     return sorted(found)
 
@@ -330,7 +333,8 @@ def current_number(path: Path) -> int:
 def is_written(path: Path, number: int, size: int, chain: str) -> bool:
     """Tell whether a line with a chain still ends at a position of a record.
 
-    The answer is also yes if the file with that number was removed by the retention limits.
+    The retention limits never remove the file of the stored head (``HeadKeeper.may_remove``), so
+    the answer is no if there is no file with that number, whatever later files there are.
     """
     ending = f'{chain}"}}\n'.encode()
     found = _rotated(path)
@@ -349,8 +353,6 @@ def _rotated(path: Path) -> list[tuple[int, Path]]:
 def _ends_at(files: dict[int, Path], path: Path, number: int, size: int, ending: bytes) -> bool:
     """Tell whether a file has an ending at a position; ``files`` are the rotated ones."""
     files[max(files, default=0) + 1] = path
-    if number < min(files):
-        return True
     try:
         with files[number].open("rb") as stream:
             stream.seek(max(0, size - len(ending)))

@@ -15,8 +15,8 @@ from typing import Final
 from thoughtgate.errors import StoreError
 from thoughtgate.record.file import is_written
 from thoughtgate.stores.database import Database
+from thoughtgate.stores.engines.sqlite import open_sqlite
 from thoughtgate.stores.record_heads import RecordHead, save_head
-from thoughtgate.stores.sqlite import open_sqlite
 
 SAVE_EVERY_S: Final = 1.0
 
@@ -61,6 +61,15 @@ class HeadKeeper:
         """Note that the loss is on the record."""
         self._missing.pop(record, None)
         self._replaced.add(record)
+
+    def may_remove(self, record: str, number: int) -> bool:
+        """Tell whether a rotated file may be removed: the stored head must be in a later one.
+
+        Otherwise the file that the head names would be gone, which only a loss may look like.
+        If heads cannot be stored at all, files must still not fill the disk.
+        """
+        saved = self._saved.get(record)
+        return self._has_failed or (saved is not None and saved.number > number)
 
     def save(self) -> None:
         """Store the latest heads now."""

@@ -24,9 +24,9 @@ from thoughtgate.record.reader import (
     unwatched,
 )
 from thoughtgate.record.verification import RecordLine
-from thoughtgate.stores.sqlite import keep_log
+from thoughtgate.stores.engines.sqlite import keep_log
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000

@@ -78,6 +78,18 @@ _POSTGRES: Final = _Dialect(
     "calls.started_at > 0",
 )
 
+MAX_RANGES: Final = 1000
+"""Time steps that are counted one by one."""
+
+_DECISIONS: Final = """\
+WITH RECURSIVE named AS (
+  (SELECT decision FROM calls ORDER BY decision LIMIT 1)
+  UNION ALL
+  SELECT (SELECT decision FROM calls WHERE decision > named.decision ORDER BY decision LIMIT 1)
+  FROM named WHERE named.decision IS NOT NULL
+)"""
+"""All decisions that calls have, each found with one look into the index."""
+
 
 def _dialect(connection: Connection) -> _Dialect:
     return _SQLITE if isinstance(connection, sqlite3.Connection) else _POSTGRES
@@ -90,7 +102,12 @@ def _select(connection: Connection, query: str, values: Sequence[Any] = ()) -> l
 
 
 _CALL_NAMES: Final = tuple(column.name for column in CALL_COLUMNS)
+_LISTS: Final = tuple(one.name for one in CALL_COLUMNS if one.type == "list of object")
 _CALL: Final = ", ".join(f"calls.{name}" for name in _CALL_NAMES)
+
+
+EXACT: Final = ("rule", "error_kind", "approval", "approved_by", "principal")
+"""Columns that a filter compares as they are, whatever characters they contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +126,14 @@ class CallFilter:
     until: float = 0.0
     text: str = ""
     """A phrase in the name, the arguments or the reason; the last word may be a prefix."""
+    finding: str = ""
+    """A check that found something in the arguments or the result; ``*`` and ``?`` are wildcards."""
+    rule: str = ""
+    error_kind: str = ""
+    approval: str = ""
+    """The outcome of an approval."""
+    approved_by: str = ""
+    principal: str = ""
     limit: int = 50
     """0 for all."""
 
@@ -124,6 +149,8 @@ class CallFilter:
             ("calls.started_at >= ?", self.since),
             ("calls.started_at < ?", self.until),
             _words(dialect, self.text),
+            _found(dialect, self.finding),
+            *((f"calls.{name} = ?", getattr(self, name)) for name in EXACT),
         )
 
     def where_traffic(self, connection: Connection) -> tuple[str, list[Any]]:
@@ -172,7 +199,8 @@ def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:
 
 def _call(row: tuple[Any, ...]) -> dict[str, Any]:
     call = dict(zip(_CALL_NAMES, row, strict=True))
-    call["votes"] = json.loads(call["votes"]) if call["votes"] else []
+    for name in _LISTS:
+        call[name] = json.loads(call[name]) if call[name] else []
     return call
 
 
@@ -198,7 +226,10 @@ def count_over_time(
     where, values = wanted.where(connection)
     sums: dict[tuple[float, str], int] = {}
     dialect = _dialect(connection)
-    for time, which in dialect.times:
+    started, others = dialect.times
+    if dialect is _POSTGRES and _count_ranges(connection, wanted, step_s, sums):
+        started = (started[0], "calls.decision IS NULL AND " + started[1])
+    for time, which in (started, others):
         query = (
             f"SELECT {dialect.whole.format(f'{time} / ?')} * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
             f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
@@ -207,6 +238,35 @@ def count_over_time(
             key = (float(at), str(decision))
             sums[key] = sums.get(key, 0) + int(count)
     return [(at, decision, count) for (at, decision), count in sorted(sums.items())]
+
+
+def _count_ranges(
+    connection: Connection, wanted: CallFilter, step_s: int, sums: dict[tuple[float, str], int]
+) -> bool:
+    """Count the calls with a start time and a decision; return False if there are too many ranges.
+
+    PostgreSQL groups a million rows in half a second; counting ranges of an index is three times
+    as fast.
+    """
+    where, values = wanted.where(connection)
+    bounds = "SELECT min(calls.started_at), max(calls.started_at) FROM calls WHERE "
+    ((first, last),) = _select(connection, f"{bounds}{where} AND {_POSTGRES.has_start}", values)
+    if first is None or (last - first) / step_s > MAX_RANGES:
+        return False
+    steps = (int(first // step_s), int(last // step_s))
+    query = (
+        f"{_DECISIONS} SELECT step * ?, named.decision, counted FROM named, "  # noqa: S608 - as above
+        "generate_series(?::bigint, ?::bigint) AS step, LATERAL (SELECT count(*) AS counted FROM calls "
+        f"WHERE {where} AND calls.decision = named.decision "
+        "AND calls.started_at >= (step * ?)::float8 "
+        "AND calls.started_at < ((step + 1) * ?)::float8) AS ranges WHERE counted > 0"
+    )
+    # The values of the filter come in the order of the placeholders.
+    for at, decision, count in _select(
+        connection, query, (step_s, *steps, *values, step_s, step_s)
+    ):
+        sums[float(at), str(decision)] = int(count)
+    return True
 
 
 def time_between(connection: Connection, wanted: CallFilter) -> float:
@@ -228,6 +288,17 @@ def latencies(connection: Connection, wanted: CallFilter) -> list[int]:
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
     return sorted(int(row[0]) for row in _select(connection, query, (*values, MAX_LATENCIES)))
+
+
+def approval_times(connection: Connection, wanted: CallFilter) -> list[int]:
+    """Return how many seconds people took to decide, sorted."""
+    where, values = wanted.where(connection)
+    query = (
+        f"SELECT approval_at - asked_at FROM calls WHERE {where} AND asked_at > 0 "  # noqa: S608 - as above
+        "AND approval_at > 0 AND approved_by <> '' "
+        "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
+    )
+    return sorted(round(row[0]) for row in _select(connection, query, (*values, MAX_LATENCIES)))
 
 
 def count_traffic(
@@ -271,6 +342,14 @@ def _named(dialect: _Dialect, column: str, wanted: str) -> tuple[str, str]:
         return dialect.like.format(column), wanted.replace("[", "[[]")
     escaped = _escape_like(wanted)
     return dialect.like.format(column), escaped.replace("*", "%").replace("?", "_")
+
+
+def _found(dialect: _Dialect, check: str) -> tuple[str, str]:
+    """Return the condition for a check that found something."""
+    if not check:
+        return "", ""
+    columns = "coalesce(calls.argument_findings, '') || coalesce(calls.result_findings, '')"
+    return _named(dialect, f"({columns})", f'*"check": "{check}"*')
 
 
 def _words(dialect: _Dialect, text: str) -> tuple[str, str]:

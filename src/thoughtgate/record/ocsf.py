@@ -73,6 +73,8 @@ CLASSES: Final[dict[str, OcsfClass]] = {
     events.RUN_END: OcsfClass(*_LIFECYCLE, 4, "Stop"),
     events.SERVER_STARTED: OcsfClass(*_LIFECYCLE, 3, "Start"),
     events.SERVER_EXITED: OcsfClass(*_LIFECYCLE, 4, "Stop"),
+    events.SERVER_UNREACHABLE: OcsfClass(*_LIFECYCLE, OTHER, "Unreachable"),
+    events.SERVER_RECOVERED: OcsfClass(*_LIFECYCLE, OTHER, "Recovered"),
     events.CALL_START: OcsfClass(*_API, OTHER, "Requested"),
     events.CALL_DECISION: OcsfClass(*_API, OTHER, "Judged"),
     events.CALL_END: OcsfClass(*_API, OTHER, "Ended"),
@@ -83,7 +85,12 @@ CLASSES: Final[dict[str, OcsfClass]] = {
     events.AGENT_CONNECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
     events.AGENT_AUTH_REJECTED: OcsfClass(*_AUTHENTICATION, 1, "Logon"),
     events.FRAME_REFUSED: OcsfClass(*_FINDING, 1, "Create"),
+    events.CONTENT_FOUND: OcsfClass(*_FINDING, 1, "Create"),
+    events.REQUEST_FAILED: OcsfClass(*_API, OTHER, "Failed"),
+    events.STOP_CHANGED: OcsfClass(*_BASE, OTHER, "Stop order changed"),
+    events.CONFIG_CHANGED: OcsfClass(*_BASE, OTHER, "Agent's config changed"),
     events.POLICY_CHANGED: OcsfClass(*_BASE, OTHER, "Policy changed"),
+    events.DEFINITION_CHANGED: OcsfClass(*_FINDING, 1, "Create"),
     evidence.RECORD_OPENED: OcsfClass(*_BASE, OTHER, "Record continued"),
     evidence.RECORD_REPAIRED: OcsfClass(*_BASE, OTHER, "Record repaired"),
     evidence.RECORD_GAP: OcsfClass(*_BASE, OTHER, "Events lost"),
@@ -115,7 +122,7 @@ _PLACED: Final = frozenset({
 """Members that are mapped in some class."""
 
 
-_FOLDED: Final = ("agent", "frame", "list", "message")
+_FOLDED: Final = ("agent", "frame", "list", "message", "request")
 """Members of events that may stand for several."""
 
 
@@ -390,7 +397,9 @@ def _authorization(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any
     return {"user": _caller(event, call), "privileges": [wanted], "session": _session(event)}
 
 
-def _finding(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:
+def _finding(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
+    if event.get("type") == events.CONTENT_FOUND:
+        return _content_finding(event, call)
     frame = member(event, "frame")
     check = text(frame, "check") or _UNSAID
     info = {
@@ -400,6 +409,23 @@ def _finding(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:
         "types": [text(frame, "kind") or _UNSAID],
     }
     return {"finding_info": info}
+
+
+def _content_finding(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
+    listed = member(event, "content").get("findings")
+    found = [one for one in listed if type(one) is dict] if type(listed) is list else []
+    checks = sorted({text(one, "check") or _UNSAID for one in found})
+    info = {
+        "title": f"content found: {', '.join(checks) or _UNSAID}",
+        "analytic": {"name": checks[0] if checks else _UNSAID, "type_id": RULE},
+        "uid": text(call, "call_id") or text(event, "chain") or _UNSAID,
+        "types": checks or [_UNSAID],
+    }
+    api = {
+        "operation": text(call, "tool_name") or _UNSAID,
+        "service": {"name": text(call, "server_name") or _UNSAID},
+    }
+    return {"finding_info": info, "evidences": [{"api": api}]}
 
 
 def _app(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from thoughtgate.core.envelope import GENESIS, stated_chain
+from thoughtgate.core.record_events import ABOUT_SERVERS
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import member, parse_time
 from thoughtgate.record.evidence import RECORD_OPENED
@@ -48,11 +49,8 @@ CLOSE_S: Final = 2.0
 
 RETAIN_EVERY_S: Final = 3600.0
 
-INDEX_SHARE: Final = 0.02
+INDEX_SHARE: Final = 0.01
 """The part of one core that indexing may use; queries index the rest themselves."""
-
-_LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
-"""Marks of lines about servers, which the console looks for."""
 
 _TIME: Final = re.compile(rb'"ts":"([^"]{1,40})"')
 _ENVELOPE: Final = 512
@@ -403,7 +401,7 @@ def make_chunk(stored: StoredFile, data: bytes) -> Chunk:
         sealed[1] if sealed else "",
         first_at,
         last_at,
-        int(any(mark in data for mark in _LISTED)),
+        int(any(mark in data for mark in ABOUT_SERVERS)),
         data,
     )
 

@@ -18,8 +18,8 @@ from thoughtgate.core.record_events import (
     CALL_START,
     FRAME_REFUSED,
     MESSAGE,
-    SERVER_EXITED,
-    SERVER_STARTED,
+    REQUEST_FAILED,
+    SERVER_EVENTS,
     TOOLS_LIST,
     Record,
 )
@@ -30,11 +30,11 @@ TRAFFIC_TYPES: Final = frozenset(
     {
         MESSAGE,
         FRAME_REFUSED,
+        REQUEST_FAILED,
         TOOLS_LIST,
         AGENT_CONNECTED,
         AGENT_AUTH_REJECTED,
-        SERVER_STARTED,
-        SERVER_EXITED,
+        *SERVER_EVENTS,
     }
 )
 """Types of events that peers can cause without a call."""
@@ -102,7 +102,7 @@ class SplitWriter:
         Raises:
             RecordError: no event of a call was written.
         """
-        kinds = [self._is_traffic(record) for record in records]
+        kinds = list(map(self._is_traffic, records))
         if any(kinds):
             traffic = [
                 record for record, is_traffic in zip(records, kinds, strict=True) if is_traffic

@@ -6,6 +6,7 @@ If writing fails, it is tried again without previews. If that fails too, the cal
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +72,8 @@ class RecordWriter:
         self.lost = 0
         """Events that could not be written and are not yet recorded as lost."""
         self._reason = ""
+        self._cut = 0
+        """Bytes that were missing at the last append."""
         self._on_failure = on_failure
         self.refuses: Callable[[], bool] = lambda: on_failure == REFUSE
         """Tells whether calls are refused while writing fails, for the message to the operator."""
@@ -92,7 +95,10 @@ class RecordWriter:
                 keep=keep,
                 keep_bytes=keep_bytes,
                 retain_s=retain_s,
-                may_remove=may_remove,
+                may_remove=lambda file, number: (
+                    (heads is None or heads.may_remove(self._name, number))
+                    and may_remove(file, number)
+                ),
                 fsync=fsync,
                 take_back=self._take_back,
                 on_append=self._note_head,
@@ -125,7 +131,8 @@ class RecordWriter:
         if self._heads is not None:
             # A short run may end before its first comparison with what earlier ones had written.
             self._heads.save()
-        if self._last_at and (self._sign_key or self._cut_before()):
+        is_cut = self._heads is not None and self._heads.missing(self._name) > 0
+        if self._last_at and (self._sign_key or is_cut):
             try:
                 self._append((), closing=bool(self._sign_key))
             except RecordError as error:
@@ -134,37 +141,23 @@ class RecordWriter:
 
     def _append(self, records: Sequence[Record], *, closing: bool = False) -> None:
         seq, unsigned, signed_at = self.envelope.seq, self._unsigned, self._signed_at
-
-        gone, before = 0, self._cut_before()
-
-        def render(tail: Tail) -> tuple[bytes, str]:
-            nonlocal gone
-            gone = tail.gone
-            events = records
-            if gone or before:
-                at = records[0].at if records else self._last_at
-                cut = record_cut(at, gone) if gone else record_cut(at, before, CUT_BEFORE)
-                events = [cut, *records]
-            return self._lines(events, tail, closing=closing)
-
+        heads = self._heads
+        before = heads.missing(self._name) if heads is not None else 0
+        self._cut = before
         try:
-            self._sink.append(render)
+            self._sink.append(partial(self._lines, records, before, closing))
         except RecordError:
             self.envelope.seq, self._unsigned, self._signed_at = seq, unsigned, signed_at
             raise
         if self.lost:
             missing = "1 event is" if self.lost == 1 else f"{self.lost} events are"
             self._say(f"the record goes on; {missing} missing and named as lost in it")
-        self.lost = 0
-        if self._heads is not None and before:
-            self._heads.reported(self._name)
-        if gone or before:
-            cut = gone or before
+            self.lost = 0
+        if heads is not None and before:
+            heads.reported(self._name)
+        if self._cut:
+            cut = self._cut
             self._say(f"{cut} or more bytes were cut off the record's end; it goes on and says so")
-
-    def _cut_before(self) -> int:
-        """Return how many bytes of earlier gates are missing and not reported yet; usually 0."""
-        return self._heads.missing(self._name) if self._heads is not None else 0
 
     def _note_head(self, number: int, size: int, chain: str) -> None:
         if self._heads is not None:
@@ -172,15 +165,22 @@ class RecordWriter:
             head = (self._name, number, size, chain, run.run_id, run.shim_id, envelope.seq)
             self._heads.note(unchecked(RecordHead, head))
 
-    def _lines(self, records: Sequence[Record], tail: Tail, *, closing: bool) -> tuple[bytes, str]:
-        wrap, dump = self.envelope.wrap, orjson.dumps
+    def _lines(
+        self, records: Sequence[Record], before: int, closing: bool, tail: Tail
+    ) -> tuple[bytes, str]:
+        """Return the lines to append after a tail; ``before`` is what earlier gates have lost."""
+        wrap = self.envelope.wrap
         at = records[0].at if records else self._last_at
+        if tail.gone or before:
+            self._cut = gone = tail.gone or before
+            cut = record_cut(at, gone) if tail.gone else record_cut(at, before, CUT_BEFORE)
+            records = [cut, *records]
         lines = []
         if tail.torn is not None:
             lines.append(wrap(record_repaired(at, tail.torn)))
         if self.lost:
             lines.append(wrap(record_gap(at, self.lost, self._reason)))
-        lines += [wrap(record, dump) for record in records]
+        lines += self.envelope.wrap_all(records, orjson.dumps)
         self._last_at = records[-1].at if records else at
         data, chain = seal_all(lines, tail.chain)
         if self._sign_key:

@@ -14,12 +14,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from thoughtgate.core import approval as lifecycle
 from thoughtgate.core.approval import (
-    APPROVED,
     DENIED,
     DURABLE,
     OPEN,
     PENDING,
-    POLICY_KIND,
+    STANDING_KINDS,
     USED,
     VOID,
     WITHDRAWN,
@@ -28,12 +27,15 @@ from thoughtgate.core.approval import (
     Vote,
 )
 from thoughtgate.core.grant import Grant, Remember
-from thoughtgate.stores.argument_parts import read_part, write_parts
+from thoughtgate.stores.argument_parts import read_part, refuse_incomplete, write_parts
 from thoughtgate.stores.database import Database, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
 from thoughtgate.stores.local_times import move_approval, move_grant
-from thoughtgate.stores.policies import PolicyStore, settle_offer
+from thoughtgate.stores.pins import PinStore
+from thoughtgate.stores.policies import PolicyStore
 from thoughtgate.stores.running_calls import RunningCalls, begin_call
+from thoughtgate.stores.standing_questions import settle_standing
+from thoughtgate.stores.stop_orders import refuse_stopped
 from thoughtgate.stores.vote_text import votes_from_text, votes_to_text
 
 MAX_PER_PRINCIPAL: Final = 10
@@ -70,10 +72,11 @@ _ANY_LATE: Final = f"SELECT 1 FROM approvals WHERE {_LATE} LIMIT 1"  # noqa: S60
 
 _COLUMNS: Final = tuple("grant_id" if name == "grant" else name for name in Approval._fields)
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM approvals"  # noqa: S608 - names of our own fields
-_ABOUT_POLICY: Final = (
+_STANDING: Final = (
     f"{_SELECT} WHERE kind = ? AND tool = ? AND rev > coalesce("  # noqa: S608 - a constant
     "(SELECT rev FROM policies WHERE path = ? AND status = 'accepted'), 0)"
 )
+"""Questions about a subject; about a file, those since it was last accepted."""
 _INSERT: Final = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}) "  # noqa: S608 - names of our own fields
     f"VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -88,10 +91,12 @@ _Result = TypeVar("_Result", Approval, Approval | Refusal)
 
 
 class Limits(NamedTuple):
-    """How many requests may be pending."""
+    """How many requests may be pending, and which grants may decide one."""
 
     per_principal: int = MAX_PER_PRINCIPAL
     total: int = MAX_PENDING
+    same_rule: bool = False
+    """Whether only grants that were given for the same rule count."""
 
 
 DEFAULT_LIMITS: Final = Limits()
@@ -240,26 +245,27 @@ class ApprovalStore:
                 return Refusal("taken_over", f"approval {ident} was taken over by another gate")
             return self._local(self._close(connection, found, reason, self._database.time(now)))
 
-    def ask_about_policy(self, asked: Approval, now: float) -> Approval | Refusal:
-        """Store the question about a changed policy, or return the one that another gate asked.
-
-        A question that was answered with no, about the same change, is not asked again. A pending
-        question about another change of the same file is withdrawn: that change is gone.
-        """
+    def ask_standing(self, asked: Approval, now: float) -> Approval | Refusal:
+        """Store a question that belongs to no call, or return the same one, unless it expired."""
         with self._database.write() as connection:
             if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
                 return Refusal("taken", "the id is already used")
             asked, at = move_approval(asked, self._ahead()), self._database.time(now)
-            for each in self._about_policy(connection, asked.tool):
-                found = self._settle_one(connection, each, at, is_gone=False)
+            about = (asked.kind, asked.tool, asked.tool)
+            for row in connection.execute(_STANDING, about).fetchall():
+                found = self._settle_one(connection, _approval(row), at, is_gone=False)
                 if found.digest == asked.digest and found.status in {PENDING, DENIED}:
                     return self._local(found)
                 if found.status == PENDING:
-                    self._close(connection, found, "the file changed again", at)
+                    self._close(connection, found, "it changed again", at)
             return self._local(self._insert(connection, asked))
 
+    def pins(self) -> PinStore:
+        """Return the store of pinned definitions."""
+        return PinStore(self._database)
+
     def policies(self) -> PolicyStore:
-        """Return the store of accepted policies in the same file."""
+        """Return the store of accepted policies."""
         return PolicyStore(self._database)
 
     def running_calls(self) -> RunningCalls:
@@ -292,11 +298,10 @@ class ApprovalStore:
                 return found
             if digest not in ("", found.digest):
                 return Refusal("not_this", f"approval {ident} is not for the call that was shown")
-            if found.folded and any(vote.approve for vote in given):
-                # A request of an earlier version may have nothing but shortened arguments.
-                where = "SELECT 1 FROM argument_parts WHERE approval = ?"
-                if connection.execute(where, (found.id,)).fetchone() is None:
-                    return Refusal("incomplete", f"the arguments of {ident} cannot be shown whole")
+            if any(vote.approve for vote in given):
+                why_not = refuse_incomplete(connection, found) or refuse_stopped(connection, found)
+                if why_not is not None:
+                    return why_not
             is_gone = found.status in OPEN and self._is_gone(found.owner, at)
             found = self._settle_one(connection, found, at, is_gone=is_gone)
             counted, refusals = lifecycle.vote_all(found, given, at)
@@ -307,9 +312,9 @@ class ApprovalStore:
                 if isinstance(grant, Refusal):
                     return grant
             saved = self._save(connection, counted)
-            if saved.kind == POLICY_KIND and saved.status == APPROVED:
-                # Accepted with the decision: no gate may be running that could do it later.
-                settle_offer(connection, saved, given[-1].by, at)
+            if saved.kind in STANDING_KINDS and saved.status != PENDING:
+                # Settled with the decision: no gate may be running that could do it later.
+                settle_standing(connection, saved, given[-1].by, at)
                 self._move(connection, saved, USED, at)
             return self._local(saved)
 
@@ -414,7 +419,7 @@ class ApprovalStore:
             return earlier
         if self._one(connection, "WHERE id = ?", (asked.id,)) is not None:
             return Refusal("taken", "the id is already used")
-        asked = spend_grant(connection, asked, now)
+        asked = spend_grant(connection, asked, now, same_rule=limits.same_rule)
         if asked.status != PENDING:
             return self._insert(connection, asked)
         refusal = self._over_limit(connection, asked, now, limits)
@@ -446,15 +451,10 @@ class ApprovalStore:
 
     def _is_free(self, found: Approval, asked: Approval) -> bool:
         """Tell whether an open request for the same call may be continued by who asks now."""
-        if found.is_durable or found.kind == POLICY_KIND:
+        if found.is_durable or found.kind in STANDING_KINDS:
             return False
         is_same = (found.owner, found.call_id) == (asked.owner, asked.call_id)
         return is_same or not self._alive(found.owner)
-
-    def _about_policy(self, connection: Transaction, path: str) -> list[Approval]:
-        """Return the questions about a config file since a policy was last accepted for it."""
-        rows = connection.execute(_ABOUT_POLICY, (POLICY_KIND, path, path))
-        return [_approval(row) for row in rows.fetchall()]
 
     def _dead_owners(self, now: float, *, all_of_them: bool = False) -> list[str]:
         """Return the owners whose open requests are closed, because nobody can continue them.

@@ -7,6 +7,7 @@ reader fetches one part at a time.
 import zlib
 from typing import Final
 
+from thoughtgate.core.approval import Approval, Refusal
 from thoughtgate.stores.database import Transaction
 
 PART: Final = 65_536
@@ -34,6 +35,17 @@ def write_parts(connection: Transaction, approval: str, text: str) -> None:
             for at in range(0, len(text), PART)
         ),
     )
+
+
+def refuse_incomplete(connection: Transaction, asked: Approval) -> Refusal | None:
+    """Return why a request cannot be approved: its arguments are shortened. None if they are not.
+
+    Requests of an earlier version may have nothing but shortened arguments.
+    """
+    whole = "SELECT 1 FROM argument_parts WHERE approval = ?"
+    if not asked.folded or connection.execute(whole, (asked.id,)).fetchone() is not None:
+        return None
+    return Refusal("incomplete", f"the arguments of {asked.id} cannot be shown whole")
 
 
 def read_part(blob: bytes) -> str:

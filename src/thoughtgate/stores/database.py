@@ -84,6 +84,9 @@ class Database(Protocol):
     def state(self) -> tuple[int, int]:
         """Return a value that differs after any change by any process; very cheap."""
 
+    def is_current(self) -> bool:
+        """Tell whether other processes still use this store; False if another took its place."""
+
     def time(self, at: float) -> float:
         """Return the store's time at a time of this machine's clock."""
 

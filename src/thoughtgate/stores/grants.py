@@ -37,8 +37,13 @@ def listed_grants(database: Database, now: float) -> list[Grant]:
     return [Grant(*row) for row in rows]
 
 
-def spend_grant(transaction: Transaction, asked: Approval, now: float) -> Approval:
-    """Let a grant decide a request, and end grants that the tool's definition has outlived."""
+def spend_grant(
+    transaction: Transaction, asked: Approval, now: float, *, same_rule: bool = False
+) -> Approval:
+    """Let a grant decide a request, and end grants that the tool's definition has outlived.
+
+    With ``same_rule``, only a grant that was given when the same rule asked.
+    """
     rows = transaction.execute(
         f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
         "ORDER BY lifetime = 'once', created_at, id",
@@ -50,6 +55,8 @@ def spend_grant(transaction: Transaction, asked: Approval, now: float) -> Approv
             transaction.execute("DELETE FROM grants WHERE id = ?", (grant.id,))
             asked = asked._replace(ended_grants=(*asked.ended_grants, grant.id))
         if not matches(grant, asked, now):
+            continue
+        if same_rule and not _is_for_rule(transaction, grant, asked.rule):
             continue
         if lifecycle.may_vote(asked, grant.reviewer) is not None:
             # The person who gave the grant is no longer an approver.
@@ -67,6 +74,13 @@ def spend_grant(transaction: Transaction, asked: Approval, now: float) -> Approv
         reason = f"{asked.reason}; {CHANGED}" if asked.reason else CHANGED
         return asked._replace(reason=reason)
     return asked
+
+
+def _is_for_rule(transaction: Transaction, grant: Grant, rule: str) -> bool:
+    """Tell whether a rule asked for the approval that created a grant; a lost one counts as not."""
+    found = transaction.execute("SELECT rule FROM approvals WHERE id = ?", (grant.approval,))
+    row = found.fetchone()
+    return row is not None and row[0] == rule
 
 
 def add_grant(

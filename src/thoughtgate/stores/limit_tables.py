@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.limits import OVERFLOW, Circuit
+from thoughtgate.policy.shared_limits import PORTION_S
 from thoughtgate.stores.database import Database, Transaction, next_rev
 
 TABLES: Final = ("limit_budgets", "limit_portions", "limit_rates", "limit_calls", "limit_breakers")
@@ -15,6 +16,11 @@ TIDY_S: Final = 60.0
 
 MAX_CALLS: Final = 100_000
 """Calls of a limit whose repetition is refused; beyond that the oldest are forgotten."""
+
+DROPPED_AFTER_S: Final = PORTION_S + 10.0
+"""When a reset no longer counts the portion of a gate that seems to have died. The gate may only
+be paused: it uses no portion that is older than ``PORTION_S`` without asking. The rest is for a
+call that had begun."""
 
 IDLE_SESSION_S: Final = 86_400.0
 """A session that made no call for this long is forgotten if there are too many."""
@@ -110,8 +116,8 @@ class LimitTables:
     def reset(self, limit: str, now: float) -> int:
         """Let a limit start anew in all spaces; return how many counts it had.
 
-        What running gates have leased and not used counts in the new budget, because they can
-        still use it. The current window of a budget goes on.
+        What gates have leased and not used counts in the new budget as long as they can still
+        use it. The current window of a budget goes on.
         """
         with self._database.write() as transaction:
             at = self._database.time(now)
@@ -125,7 +131,7 @@ class LimitTables:
                 self.save_breaker(transaction, closed)
             delete = "DELETE FROM limit_calls WHERE limit_id = ?"
             count = len(rows) + transaction.execute(delete, (limit,)).rowcount
-            count += self._reset_budgets(transaction, limit)
+            count += self._reset_budgets(transaction, limit, at)
             # Portions of rates that are leased end within a second.
             delete = "DELETE FROM limit_rates WHERE limit_id = ?"
             count += transaction.execute(delete, (limit,)).rowcount
@@ -133,7 +139,7 @@ class LimitTables:
             next_rev(transaction)
         return count
 
-    def _reset_budgets(self, transaction: Transaction, limit: str) -> int:
+    def _reset_budgets(self, transaction: Transaction, limit: str, at: float) -> int:
         # Locked first: no gate can lease between the sum and the update.
         rows = transaction.execute(
             "UPDATE limit_budgets SET taken = taken WHERE limit_id = ? RETURNING space, key, epoch",
@@ -141,11 +147,13 @@ class LimitTables:
         ).fetchall()
         for space, key, epoch in rows:
             held = 0
-            for owner, of_epoch, calls in transaction.execute(
-                "SELECT owner, epoch, calls FROM limit_portions WHERE space = ? AND key = ?",
+            for owner, of_epoch, calls, confirmed_at in transaction.execute(
+                "SELECT owner, epoch, calls, confirmed_at FROM limit_portions "
+                "WHERE space = ? AND key = ?",
                 (space, key),
             ).fetchall():
-                if self._database.is_alive(owner):
+                is_usable = self._database.is_shared and at < confirmed_at + DROPPED_AFTER_S
+                if is_usable or self._database.is_alive(owner):
                     held += calls if of_epoch == epoch else 0
                 else:
                     transaction.execute(

@@ -7,6 +7,7 @@ processes of one run. All times in rows are the store's.
 """
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Final, NamedTuple
@@ -44,6 +45,14 @@ CLOCK_S: Final = 5.0
 
 REFRESH_S: Final = 1.0
 """How old the known state of breakers may be."""
+
+_ELAPSED: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""A laptop that sleeps stops the monotonic clock of Linux, but not that of the other gates."""
+
+_FIND_PORTION: Final = (
+    "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
+)
+_LOCK_BUDGET: Final = "UPDATE limit_budgets SET taken = taken WHERE space = ? AND key = ?"
 
 PAUSE_S: Final = 0.1
 """Time between two looks at the breakers while other things in the store keep changing."""
@@ -90,6 +99,10 @@ class LimitStore:
         """Return the store's time."""
         return self._database.time(now)
 
+    def elapsed(self) -> float:
+        """Return seconds on a clock that nobody sets, and that does not stop with the process."""
+        return time.clock_gettime(_ELAPSED)
+
     def changes(self) -> Any:
         """Return a value that differs after a change by any process."""
         return self._database.state()
@@ -109,7 +122,7 @@ class LimitStore:
                     self._insert(transaction, duplicate, at)
                 for budget in asked.budgets:
                     portion = self._lease(transaction, budget, at)
-                    self._tell_rest(transaction, budget, portion, told)
+                    self._tell_rest(transaction, budget, portion, told, at)
                     answer[budget_answer(budget.key)] = portion
                 for rate in asked.rates:
                     answer[rate_answer(rate.key)] = self._draw(transaction, rate, at)
@@ -131,11 +144,8 @@ class LimitStore:
                 if ends_at > at:
                     return Refused("duplicate", duplicate.key, duplicate.limit, ends_at - at)
         for budget in asked.budgets:
-            rows = self._find("limit_budgets", "taken, window_ends_at, epoch", budget.key)
-            for row in rows or [(0, 0.0, 0)]:
-                current = _current(_Budget(*row), budget.limit, at)
-                if budget.needed > (budget.limit.budget or 0) - current.taken:
-                    return _spent(budget, current, at)
+            if refused := self._look_at_budget(budget, at):
+                return refused
         for rate in asked.rates:
             for tokens, filled_at in self._find("limit_rates", "tokens, filled_at", rate.key):
                 left = refilled(rate.rate, tokens, filled_at, at)
@@ -143,16 +153,28 @@ class LimitStore:
                     return _too_fast(rate, left)
         return None
 
+    def _look_at_budget(self, ask: BudgetAsk, at: float) -> Refused | None:
+        if ask.held >= ask.needed and self._is_ours(ask):
+            return None
+        rows = self._find("limit_budgets", "taken, window_ends_at, epoch", ask.key)
+        for row in rows or [(0, 0.0, 0)]:
+            current = _current(_Budget(*row), ask.limit, at)
+            if ask.needed > (ask.limit.budget or 0) - current.taken:
+                return _spent(ask, current, at)
+        return None
+
     def give_back(self, unused: Sequence[Unused]) -> None:
         """Return what is left of portions; only the process that leased them may do so."""
         with self._write(0.0) as transaction:
             for row, epoch, calls in sorted(unused):
-                transaction.execute(
-                    "UPDATE limit_budgets SET taken = taken - ? "
-                    "WHERE space = ? AND key = ? AND epoch = ?",
-                    (calls, self._space, row, epoch),
-                )
-                self._forget_portion(transaction, row)
+                # Locked first, as everywhere; then a reset that dropped the portion is seen.
+                transaction.execute(_LOCK_BUDGET, (self._space, row))
+                if self._forget_portion(transaction, row, epoch):
+                    transaction.execute(
+                        "UPDATE limit_budgets SET taken = taken - ? "
+                        "WHERE space = ? AND key = ? AND epoch = ?",
+                        (calls, self._space, row, epoch),
+                    )
         for row, _, _ in unused:
             self._told.pop(row, None)
 
@@ -269,6 +291,9 @@ class LimitStore:
             transaction.execute(new, values)
             row = transaction.execute(lock, (at, self._space, key)).fetchone()
         current = _current(_Budget(*row), limit, at)
+        kept = self._confirm(transaction, ask, key) if current.epoch == ask.epoch else 0
+        if kept >= ask.needed:
+            return Portion(0, current.window_ends_at or float("inf"), current.epoch, key, kept)
         granted = portion_of((limit.budget or 0) - current.taken, ask.needed, ask.wanted)
         if not granted:
             raise _RefusedError(_spent(ask, current, at))
@@ -280,23 +305,46 @@ class LimitStore:
             "WHERE space = ? AND key = ?",
             (limit.budget, current.taken + granted, ends_at, current.epoch, self._space, key),
         )
-        return Portion(granted, ends_at or float("inf"), current.epoch, key)
+        return Portion(granted, ends_at or float("inf"), current.epoch, key, kept)
+
+    def _confirm(self, transaction: Transaction, ask: BudgetAsk, row: str) -> int:
+        """Return what may be used of the last portion: nothing if a reset has dropped it."""
+        if not ask.held or ask.row != row:
+            return 0
+        query = (
+            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
+        )
+        values = (self._space, row, self._owner, ask.epoch)
+        return ask.held if transaction.execute(query, values).fetchone() else 0
+
+    def _is_ours(self, ask: BudgetAsk) -> bool:
+        """Tell whether the last portion of a budget may still be used."""
+        self.transactions += 1
+        query = (
+            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
+        )
+        return bool(self._database.read(query, (self._space, ask.row, self._owner, ask.epoch)))
 
     def _tell_rest(
-        self, transaction: Transaction, ask: BudgetAsk, portion: Portion, told: dict[str, int]
+        self,
+        transaction: Transaction,
+        ask: BudgetAsk,
+        portion: Portion,
+        told: dict[str, int],
+        at: float,
     ) -> None:
         """Store how much of a portion is left after the calls that it was asked for."""
-        rest = ask.held + portion.calls - ask.needed
+        rest = portion.kept + portion.calls - ask.needed
         if not rest:
             if self._told.get(portion.row):
                 self._forget_portion(transaction, portion.row)
                 told[portion.row] = 0
             return
         transaction.execute(
-            "INSERT INTO limit_portions (space, key, owner, limit_id, epoch, calls) "
-            "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (space, key, owner) "
-            "DO UPDATE SET epoch = excluded.epoch, calls = excluded.calls",
-            (self._space, portion.row, self._owner, ask.limit.id, portion.epoch, rest),
+            "INSERT INTO limit_portions (space, key, owner, limit_id, epoch, calls, confirmed_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (space, key, owner) DO UPDATE SET "
+            "epoch = excluded.epoch, calls = excluded.calls, confirmed_at = excluded.confirmed_at",
+            (self._space, portion.row, self._owner, ask.limit.id, portion.epoch, rest, at),
         )
         told[portion.row] = rest
 
@@ -355,11 +403,14 @@ class LimitStore:
             return key
         return overflow_key(key)
 
-    def _forget_portion(self, transaction: Transaction, row: str) -> None:
-        transaction.execute(
-            "DELETE FROM limit_portions WHERE space = ? AND key = ? AND owner = ?",
-            (self._space, row, self._owner),
+    def _forget_portion(self, transaction: Transaction, row: str, epoch: int = -1) -> bool:
+        """Remove a portion, or only one of a window; False if there was none."""
+        found = transaction.execute(
+            "DELETE FROM limit_portions WHERE space = ? AND key = ? AND owner = ? "
+            "AND (epoch = ? OR ? < 0)",
+            (self._space, row, self._owner, epoch, epoch),
         )
+        return found.rowcount > 0
 
     def _find(self, table: str, columns: str, key: str) -> list[Any]:
         self.transactions += 1

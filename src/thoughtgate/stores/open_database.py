@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from thoughtgate.stores.database import Database
-from thoughtgate.stores.sqlite import open_sqlite
+from thoughtgate.stores.engines.sqlite import open_sqlite
 
 SQLITE: Final = "sqlite"
 
@@ -18,6 +18,8 @@ class StoreLocation:
     """The state directory, with the SQLite file."""
     url: str = field(default=SQLITE, repr=False)
     """``sqlite`` or a ``postgresql://`` URL. It may contain a password, so it is never printed."""
+    ignores_environment: bool = False
+    """Whether variables such as ``PGSSLMODE`` must not change how the database is reached."""
 
     @property
     def is_shared(self) -> bool:
@@ -38,6 +40,6 @@ def open_database(location: StoreLocation | Path | str) -> Database:
     if not location.is_shared:
         return open_sqlite(location.directory)
     # Imported here: psycopg is an optional dependency, and a shim must not load it.
-    from thoughtgate.stores.postgres import open_postgres
+    from thoughtgate.stores.engines.postgres import open_postgres
 
-    return open_postgres(location.url)
+    return open_postgres(location.url, ignores_environment=location.ignores_environment)

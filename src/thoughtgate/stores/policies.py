@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.core.approval import POLICY_KIND, POLICY_OWNER, Approval
+from thoughtgate.core.approval import POLICY_OWNER, Approval
 from thoughtgate.stores.database import Database, Transaction, next_rev
 
 ACCEPTED: Final = "accepted"
@@ -119,7 +119,7 @@ def settle_offer(connection: Transaction, decided: Approval, by: str, now: float
     row = connection.execute(
         f"{_SELECT} WHERE path = ? AND digest = ?", (decided.tool, digest)
     ).fetchone()
-    if row is not None and decided.kind == POLICY_KIND:
+    if row is not None:
         _accept(connection, _policy(row).file, by, now)
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.database import Database
-from thoughtgate.stores.sqlite import FILE_NAME, open_sqlite
+from thoughtgate.stores.engines.sqlite import FILE_NAME, open_sqlite
 
 _COLUMNS: Final = "record, number, size, chain, run_id, writer, seq"
 _SAVE: Final = (

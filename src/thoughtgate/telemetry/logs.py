@@ -43,7 +43,12 @@ MAX_CALLS: Final = 10_000
 """Maximum number of open calls whose methods are remembered; the oldest are dropped."""
 
 _WARNED_OF: Final = frozenset(
-    {events.FRAME_REFUSED, events.AGENT_AUTH_REJECTED, events.SERVER_EXITED}
+    {
+        events.FRAME_REFUSED,
+        events.AGENT_AUTH_REJECTED,
+        events.SERVER_EXITED,
+        events.SERVER_UNREACHABLE,
+    }
 )
 """Types of events that are always logged as warnings."""
 
@@ -82,8 +87,10 @@ class Log:
         self._is_cut = False
         self._profile = PRODUCTION
         """The profile, from the event that started the run."""
-        self._methods: dict[str, str] = {}
-        """The methods of open calls: only the start event of a call contains it."""
+        self._methods: dict[str, tuple[str, str | None]] = {}
+        """The methods of open calls and the ids of their requests, which only start events have."""
+        self._ended: dict[str, str] = {}
+        """Why servers ended that were not started since, by their ids."""
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
         """Write one line if its level is enabled."""
@@ -123,12 +130,24 @@ class Log:
             self._remember(record.body["call"])
         elif record.type == events.RUN_START:
             self._profile = run_profile(record)
+        elif record.type == events.SERVER_STARTED:
+            self._ended.pop(record.server, None)
         teller = _TELLERS.get(record.type)
         if teller is None:
             return
         level, message, fields = teller(record)
+        if record.type == events.SERVER_EXITED:
+            # Attempts to start a server that fail as the one before are no news.
+            reason = str(fields.get("reason"))
+            level = DEBUG if self._ended.get(record.server) == reason else level
+            self._ended[record.server] = reason
         call_id = fields.get("correlation_id", "")
-        fields.setdefault("method", self._methods.get(call_id))
+        method, message_id = self._methods.get(call_id, (None, None))
+        fields.setdefault("method", method)
+        if record.type == events.CALL_DECISION:
+            # From the arrival of the request until now.
+            fields["message_id"] = message_id
+            fields["latency_us"] = max(0, round((time.time() - record.at) * 1_000_000))
         if "profile" in fields:
             fields["profile"] = fields["profile"] or self._profile
         if record.type == events.CALL_END:
@@ -136,7 +155,7 @@ class Log:
         self.say(level, message, record.at, server_id=record.server or None, **fields)
 
     def _remember(self, call: dict[str, Any]) -> None:
-        self._methods[call["call_id"]] = call["method"]
+        self._methods[call["call_id"]] = call["method"], call.get("message_id")
         if len(self._methods) > MAX_CALLS:
             del self._methods[next(iter(self._methods))]
 
@@ -187,7 +206,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "direction": events.AGENT_TO_SERVER,
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
-        "governance_decision": WOULD_BLOCK if observed else word,
+        "governance_decision": decision.get("outcome", WOULD_BLOCK) if observed else word,
         # A forwarded call is forwarded in both profiles.
         "profile": DEVELOPMENT if observed else None if forwarded else PRODUCTION,
         "gate": decision["gate"],
@@ -195,6 +214,22 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "forwarded": forwarded,
     }
     return level_of(record.type, decision["action"]), "call judged", fields
+
+
+def _content(record: Record) -> tuple[str, str, dict[str, Any]]:
+    content, call = record.body["content"], record.body["call"]
+    checks = sorted({found["check"] for found in content["findings"]})
+    observed = content["enforced"] is False
+    fields = {
+        "direction": content["direction"],
+        "tool": call["tool_name"],
+        "correlation_id": call["call_id"],
+        "governance_decision": content["outcome"] if observed else content["action"],
+        "profile": DEVELOPMENT if observed else None,
+        "check": " ".join(checks),
+        "found": content["found"],
+    }
+    return INFO if content["action"] == "none" else WARN, "content found", fields
 
 
 def _ended(record: Record) -> tuple[str, str, dict[str, Any]]:
@@ -247,14 +282,29 @@ def _rejected(record: Record) -> tuple[str, str, dict[str, Any]]:
 
 
 def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:
-    return WARN, "server ended", dict(record.body.get("server") or {})
+    facts = dict(record.body.get("server") or {})
+    # If the gate stopped it, its change of state is in the log already.
+    return DEBUG if facts.get("cause") == "stopped" else WARN, "server ended", facts
+
+
+def _unreachable(record: Record) -> tuple[str, str, dict[str, Any]]:
+    facts = dict(record.body.get("server") or {})
+    is_degraded = facts.get("state") == "degraded"
+    return WARN, "server degraded" if is_degraded else "server unreachable", facts
+
+
+def _recovered(record: Record) -> tuple[str, str, dict[str, Any]]:
+    return INFO, "server recovered", dict(record.body.get("server") or {})
 
 
 _TELLERS: Final = {
     events.CALL_DECISION: _decision,
+    events.CONTENT_FOUND: _content,
     events.CALL_END: _ended,
     events.FRAME_REFUSED: _frame,
     events.APPROVAL_DECIDED: _approval,
     events.AGENT_AUTH_REJECTED: _rejected,
     events.SERVER_EXITED: _exited,
+    events.SERVER_UNREACHABLE: _unreachable,
+    events.SERVER_RECOVERED: _recovered,
 }

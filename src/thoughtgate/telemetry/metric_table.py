@@ -57,6 +57,8 @@ METRICS: Final = (
     Metric("thoughtgate_cedar_evaluations_total", "counter", "Verdicts of Cedar.", ("decision", "policy_id")),
     Metric("thoughtgate_errors_total", "counter", "Calls that failed or were refused.", ("error_type", "method")),
     Metric("thoughtgate_frames_refused_total", "counter", "Frames refused.", ("direction", "check")),
+    Metric("thoughtgate_content_findings_total", "counter", "Findings of the content checks in arguments and results.", ("check", "tier", "direction"), late=True),
+    Metric("thoughtgate_content_treatments_total", "counter", "Messages in which the content checks found something, by what happened to them.", ("action", "direction"), late=True),
     Metric("thoughtgate_approval_requests_total", "counter", "Approval requests, by outcome.", ("channel", "outcome")),
     Metric("thoughtgate_approvals_pending", "gauge", "Calls waiting for approval."),
     Metric("thoughtgate_approval_wait_duration_s", "histogram", "Time that calls waited for approval.", ("channel", "outcome"), _WAITS),

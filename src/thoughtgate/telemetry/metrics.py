@@ -47,6 +47,8 @@ KNOWN_METHODS: Final = frozenset({
     "roots/list", "sampling/createMessage", "elicitation/create",
 })  # fmt: skip
 
+_UP: Final = frozenset({events.SERVER_STARTED, events.SERVER_RECOVERED})
+
 _STATES: Final = ("starting", "running", "exited", "signalled", "failed_to_start")
 _RESULTS: Final = {"withdrawn": "client_disconnected"}
 _UPSTREAM: Final = {events.OK: "success", events.TIMEOUT: "timeout"}
@@ -97,11 +99,14 @@ class Metrics:
             events.CALL_END: self._ended,
             events.APPROVAL_REQUESTED: self._asked,
             events.APPROVAL_DECIDED: self._answered,
+            events.CONTENT_FOUND: self._content,
             events.MESSAGE: self._message,
             events.FRAME_REFUSED: self._refused,
             events.TOOLS_LIST: self._listed,
             events.SERVER_STARTED: self._server,
             events.SERVER_EXITED: self._server,
+            events.SERVER_UNREACHABLE: self._server,
+            events.SERVER_RECOVERED: self._server,
             events.AGENT_CONNECTED: self._connected,
             events.AGENT_AUTH_REJECTED: self._rejected,
             events.POLICY_CHANGED: self._policy_changed,
@@ -334,6 +339,16 @@ class Metrics:
 
     # Approvals.
 
+    def _content(self, record: Record) -> None:
+        content = record.body["content"]
+        direction = content["direction"]
+        for found in content["findings"]:
+            # Ids of checks and tiers are ours, so there are few.
+            name = "thoughtgate_content_findings_total"
+            self.add(name, 1, found["check"], found["tier"], direction)
+        action = content["action"] if content["enforced"] else content["outcome"].lower()
+        self.add("thoughtgate_content_treatments_total", 1, action, direction)
+
     def _asked(self, record: Record) -> None:
         call_id = record.body["call"]["call_id"]
         method = self._calls.get(call_id)
@@ -394,9 +409,10 @@ class Metrics:
         if not self._stdio:
             return
         server = self.bounded("server_id", record.server)
-        started = record.type == events.SERVER_STARTED
         said = (record.body.get("server") or {}).get("state", "exited")
-        state = "running" if started else said if said in _STATES else "exited"
+        # A server that answers wrongly still runs.
+        is_up = record.type in _UP or said == "degraded"
+        state = "running" if is_up else said if said in _STATES else "exited"
         self._states[server] = state
         for one in _STATES:
             self.set("thoughtgate_stdio_server_state", int(one == state), server, one)

@@ -3,19 +3,20 @@
 import threading
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_for
 
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.database import next_rev
-from thoughtgate.stores.postgres import (
+from thoughtgate.stores.engines.postgres import (
     PostgresDatabase,
     connection_info,
     open_postgres,
     translated,
 )
-from thoughtgate.stores.schema import MIGRATIONS
+from thoughtgate.stores.engines.schema import MIGRATIONS
 
 WRONG = (
     "postgresql://",
@@ -62,6 +63,49 @@ def test_another_machine_is_asked_for_tls_unless_told_otherwise(
     assert "sslmode=verify-full" in connection_info("postgresql://gate@db/d?sslmode=verify-full")[0]
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
     assert "sslmode=verify-ca" in connection_info("postgresql://gate@db/d")[0]
+
+
+@pytest.mark.promise("agent-environment")
+def test_a_gate_that_an_agent_starts_takes_only_the_password_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = {
+        "PGSSLMODE": "disable",
+        "PGPORT": "6666",
+        "PGSSLROOTCERT": "/tmp/own-ca.crt",
+        "PGUSER": "somebody",
+        "PGCHANNELBINDING": "disable",
+        "PGPASSWORD": "hunter2",
+        "HOME": "/tmp/agent",
+    }
+    for name, value in chosen.items():
+        monkeypatch.setenv(name, value)
+    conninfo = connection_info("postgresql://db/d", ignores_environment=True)[0]
+    found = psycopg.pq.Conninfo.parse(conninfo.encode())
+    values = {one.keyword.decode(): one.val for one in found if one.envvar}
+    assert values["password"] == b"hunter2"
+    assert (values["channel_binding"], values["gssencmode"]) == (b"prefer", b"disable")
+    assert (values["sslmode"], values["port"]) == (b"require", b"5432")
+    # None is read from a variable: these are refused, or can only make the connection fail.
+    assert {name for name, value in values.items() if value is None} == {
+        "service",
+        "hostaddr",
+        "sslcertmode",
+        "min_protocol_version",
+        "max_protocol_version",
+    }
+    assert {text.encode() for text in chosen.values()} & {*values.values()} == {
+        b"hunter2",
+        b"disable",
+    }
+    assert b"/tmp/" not in (values["sslrootcert"] or b"")
+
+
+def test_the_port_of_a_url_is_not_taken_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PGPORT", "6666")
+    assert "port=5432" in connection_info("postgresql://gate@db/d")[0]
 
 
 def test_several_hosts_are_tried_for_the_one_that_can_be_written() -> None:
@@ -247,3 +291,19 @@ def test_each_reason_why_a_gate_cannot_start_says_what_mends_it(
     text = wait_for(lambda: said if "password" in (said := refused()) else "", what="the reload")
     assert "PGPASSWORD" in text
     assert "hunter2" not in text
+
+
+def test_without_the_environment_a_database_is_still_reached(postgres: PostgresServer) -> None:
+    database = open_postgres(postgres.url(), ignores_environment=True)
+    try:
+        assert database.read("SELECT 1") == [(1,)]
+    finally:
+        database.close()
+
+
+@pytest.mark.promise("agent-environment")
+def test_a_gate_that_an_agent_starts_follows_no_service_file() -> None:
+    url = "postgresql://db/d?service=other"
+    assert "service=other" in connection_info(url)[0]
+    with pytest.raises(StoreError, match="must be sqlite or postgresql"):
+        connection_info(url, ignores_environment=True)

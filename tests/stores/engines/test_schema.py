@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from thoughtgate.stores.schema import MIGRATIONS, for_postgres
+from thoughtgate.stores.engines.schema import MIGRATIONS, for_postgres
 
 
 def test_the_types_of_sqlite_are_translated() -> None:

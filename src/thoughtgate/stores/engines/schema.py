@@ -214,6 +214,74 @@ ALTER TABLE grants ADD COLUMN by_issuer TEXT NOT NULL DEFAULT '';
 """
 """Adds the verified groups of the reviewer who gave a grant."""
 
+_V14: Final = """
+CREATE TABLE oauth_tokens (
+  principal TEXT NOT NULL, server TEXT NOT NULL, issuer TEXT NOT NULL, name TEXT NOT NULL,
+  body BLOB NOT NULL, scopes TEXT NOT NULL, missing TEXT NOT NULL, signed_in_at REAL NOT NULL,
+  expires_at REAL NOT NULL, renewable INTEGER NOT NULL, generation INTEGER NOT NULL,
+  lease_owner TEXT NOT NULL, lease_until REAL NOT NULL,
+  PRIMARY KEY (principal, server, issuer)
+) STRICT, WITHOUT ROWID;
+"""
+"""Adds the encrypted OAuth tokens of servers."""
+
+_V15: Final = "ALTER TABLE limit_portions ADD COLUMN confirmed_at REAL NOT NULL DEFAULT 0"
+"""Adds when a gate last asked for a portion of a budget: until when it may use it follows."""
+
+_V16: Final = """
+CREATE TABLE console_sessions (
+  id TEXT PRIMARY KEY, subject TEXT NOT NULL, opened_at REAL NOT NULL, expires_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX console_sessions_subject ON console_sessions (subject, opened_at);
+"""
+"""Adds the browsers that are signed in to the consoles of gates that share a store."""
+
+_V17: Final = "ALTER TABLE approvals ADD COLUMN session_name TEXT NOT NULL DEFAULT ''"
+"""Adds the name of a call's HTTP session, which is the same at every gate."""
+
+_V18: Final = """
+CREATE TABLE pins (
+  server TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL,
+  status TEXT NOT NULL, definition TEXT NOT NULL, findings TEXT NOT NULL, changed_at REAL NOT NULL,
+  decided_by TEXT NOT NULL, change_set TEXT NOT NULL, rev INTEGER NOT NULL,
+  PRIMARY KEY (server, kind, name, digest)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX pins_accepted ON pins (server, kind, name) WHERE status = 'accepted';
+CREATE TABLE pin_history (
+  number INTEGER PRIMARY KEY, server TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  digest TEXT NOT NULL, status TEXT NOT NULL, definition TEXT NOT NULL, changed_at REAL NOT NULL,
+  decided_by TEXT NOT NULL
+) STRICT;
+CREATE INDEX pin_history_name ON pin_history (server, kind, name, number);
+"""
+"""Adds the pinned definitions of servers, those that wait for a person, and what was decided."""
+
+_V19: Final = "SELECT 'the ledger of SQLite has no migrations: it is made anew'"
+
+_V19_POSTGRES: Final = """
+ALTER TABLE calls ADD COLUMN argument_findings text;
+ALTER TABLE calls ADD COLUMN result_findings text;
+ALTER TABLE calls ADD COLUMN result_action text;
+ALTER TABLE calls ADD COLUMN result_approval text;
+ALTER TABLE calls ADD COLUMN result_decided_by text;
+"""
+"""Adds what the content checks found in the arguments and results of calls."""
+
+_V20: Final = """
+CREATE TABLE facts (
+  principal TEXT NOT NULL, fact TEXT NOT NULL, cause TEXT NOT NULL, established_at REAL NOT NULL,
+  expires_at REAL NOT NULL, rev INTEGER NOT NULL,
+  PRIMARY KEY (principal, fact)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX facts_rev ON facts (rev);
+CREATE TABLE stop_orders (
+  scope TEXT NOT NULL, name TEXT NOT NULL, reason TEXT NOT NULL, ordered_by TEXT NOT NULL,
+  ordered_at REAL NOT NULL,
+  PRIMARY KEY (scope, name)
+) STRICT, WITHOUT ROWID;
+"""
+"""Adds the facts of principals, and stop orders."""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _V1,
     _V2,
@@ -228,6 +296,13 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _V11,
     _V12,
     _V13,
+    _V14,
+    _V15,
+    _V16,
+    _V17,
+    _V18,
+    _V19,
+    _V20,
 )
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
@@ -244,14 +319,17 @@ _POSTGRES: Final = (
 """What PostgreSQL calls the same types, and what it does not need."""
 
 
-_ONLY_POSTGRES: Final = {_V10: _V10_POSTGRES}
-"""Migrations that PostgreSQL has in place of SQLite's."""
+_ONLY_POSTGRES: Final = {
+    _V10: _V10_POSTGRES,
+    _V19: _V19_POSTGRES,
+    _V20: f"{_V20}ALTER TABLE calls ADD COLUMN facts text;",
+}
+"""Migrations that PostgreSQL has in place of SQLite's, whose ledger is a file of its own."""
 
 
 def for_postgres(script: str) -> str:
     """Return a migration for PostgreSQL."""
-    if script in _ONLY_POSTGRES:
-        return _ONLY_POSTGRES[script]
+    script = _ONLY_POSTGRES.get(script, script)
     for ours, theirs in _POSTGRES:
         script = re.sub(ours, theirs, script)
     return script

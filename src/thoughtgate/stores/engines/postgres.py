@@ -3,58 +3,39 @@
 Every exclusive transaction takes one advisory lock first, which gives it the guarantees of
 SQLite's single writer; they are short, and none is on the path of a call that needs nothing
 shared. The database's clock counts, so gates with different clocks agree on what has expired.
-
-A database that is stopped or paused must not stop the gate: every wait has a limit on this side
-too, and after a failure operations fail at once until a thread has reached the database again.
 """
 
 import functools
 import logging
 import os
+import pwd
 import re
-import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from ipaddress import ip_address
-from typing import Any, Final, TypeVar
+from pathlib import Path
+from typing import Any, Final
 
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.database import Rows
+from thoughtgate.stores.engines.postgres_pool import (
+    CHANNEL,
+    CONNECT_S,
+    QUERY_S,
+    SLOW_S,
+    Connection,
+    PostgresPool,
+    borrow_pool,
+    psycopg,
+    reason_of,
+    return_pool,
+)
+from thoughtgate.stores.engines.schema import MIGRATIONS, OLDEST, for_postgres
 from thoughtgate.stores.process_owner import PREFIX
-from thoughtgate.stores.schema import MIGRATIONS, OLDEST, for_postgres
-
-try:
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict, make_conninfo
-    from psycopg_pool import ConnectionPool, PoolTimeout
-except ImportError as error:
-    raise StoreError(
-        "a postgresql:// store needs an optional dependency: pip install 'thoughtgate[postgres]'"
-    ) from error
-
-CONNECT_S: Final = 3
-QUERY_S: Final = 3.0
-"""How long a statement may take, the wait for another transaction included."""
-
-SLOW_S: Final = 60.0
-"""How long a query over the whole ledger may take; no call waits for one."""
-
-MAX_CONNECTIONS: Final = 4
-"""Of one process: its event loop, the channels' thread, the ledger's and one to spare."""
-
-_PROBE_S: Final = 0.5
-"""How often a database that is away is tried again."""
-
-_STEADY_S: Final = 0.1
-"""Differences between clocks that are ignored."""
-
-_LOOK_S: Final = 1.0
-"""How often changes are looked for in case a notification was lost."""
 
 _LOCK: Final = 0x7468_6F75_6768_7467  # "thoughtg"
 """Number of the advisory lock."""
-_CHANNEL: Final = "thoughtgate"
 
 _SERVER_SETTINGS: Final = (
     f"-c statement_timeout={int(QUERY_S * 1000)} -c lock_timeout={int(QUERY_S * 1000)} "
@@ -66,7 +47,7 @@ _SCHEMA_TABLE: Final = (
 )
 _NOTIFY: Final = f"""
 CREATE OR REPLACE FUNCTION thoughtgate_changed() RETURNS trigger LANGUAGE plpgsql AS
-$$ BEGIN PERFORM pg_notify('{_CHANNEL}', NEW.value::text); RETURN NULL; END $$;
+$$ BEGIN PERFORM pg_notify('{CHANNEL}', NEW.value::text); RETURN NULL; END $$;
 CREATE OR REPLACE TRIGGER counter_changed AFTER UPDATE ON counter
 FOR EACH ROW EXECUTE FUNCTION thoughtgate_changed();
 """
@@ -74,77 +55,49 @@ FOR EACH ROW EXECUTE FUNCTION thoughtgate_changed();
 _REDIRECTING: Final = ("PGHOSTADDR", "PGSERVICE")
 """Variables that libpq follows to another server than the one in the URL."""
 
+_LEFT_TO_ENVIRONMENT: Final = frozenset(
+    {*_REDIRECTING, "PGSSLCERTMODE", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION"}
+)
+"""Variables without a default that libpq accepts; they can only make a connection fail."""
+
 _SCHEMES: Final = ("postgresql://", "postgres://")
 
 _VALUE: Final = re.compile(r"\?|:([a-z_]+)|%")
 
-Result = TypeVar("Result")
-
-
-class _Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection on which no statement waits longer than its limit.
-
-    The server's own timeout does not work while the server is paused or the network is cut.
-    """
-
-    limit_s: float = QUERY_S
-
-    def wait(
-        self,
-        gen: Generator[Any, Any, Result],
-        interval: float = 0.05,
-        timeout: float | None = None,
-    ) -> Result:
-        """Wait for the server, but no longer than a little more than the server's own limit."""
-        try:
-            return super().wait(_bounded(gen, self.limit_s + 1), interval, timeout)
-        except TimeoutError as error:
-            self.close()
-            raise psycopg.OperationalError("the database does not answer") from error
-
 
 class PostgresDatabase:
-    """A pool of connections to the shared database."""
+    """The shared database, as one store uses it; the connections belong to the process."""
 
     is_shared = True
 
     def __init__(
-        self, conninfo: str, shown: str, *, clock: Callable[[], float] = time.time
+        self,
+        conninfo: str,
+        shown: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        pool: PostgresPool | None = None,
     ) -> None:
         """Connect with ``conninfo``; ``shown`` names the database in messages.
 
-        ``clock`` is the one that times given to ``time`` come from.
+        ``clock`` is the one that times given to ``time`` come from. ``pool`` was borrowed, and is
+        returned; without it, the store has connections of its own.
         """
-        self._clock = clock
         self._conninfo = conninfo
         self._shown = shown
-        self._pool = ConnectionPool(
-            conninfo,
-            connection_class=_Connection,
-            kwargs={"autocommit": True},
-            min_size=1,
-            max_size=MAX_CONNECTIONS,
-            timeout=QUERY_S,
-            reconnect_timeout=CONNECT_S,
-            open=True,
-            name="thoughtgate store",
-        )
-        self._current = threading.local()
-        self._away = threading.Event()
-        self._closed = threading.Event()
-        self._changes = 0
-        self._listener: threading.Thread | None = None
-        self._offset = 0.0
+        self._pool = pool or PostgresPool(conninfo, shown, clock=clock)
+        self._is_open = True
 
     def close(self) -> None:
-        """Close all connections."""
-        self._closed.set()
-        self._pool.close(timeout=1)
+        """Give the connections back; they are closed when no store uses them."""
+        if self._is_open:
+            self._is_open = False
+            return_pool(self._pool)
 
     @property
     def is_away(self) -> bool:
         """Whether the database could not be reached the last time that it was tried."""
-        return self._away.is_set()
+        return self._pool.is_away
 
     @contextmanager
     def write(
@@ -152,30 +105,32 @@ class PostgresDatabase:
     ) -> Iterator["_Statements"]:
         """Run one transaction; PostgreSQL flushes every commit."""
         del through_power_loss
-        with self._connected(self._begin_exclusive if exclusive else _begin) as connection:
-            self._current.connection = connection
+        with self._lend(self._begin_exclusive if exclusive else _begin) as connection:
+            current = self._pool.current
+            outer = getattr(current, "connection", None)
+            current.connection = connection
             try:
                 yield _Statements(connection)
                 connection.execute("COMMIT")
-                self._changes += 1
+                self._pool.changes += 1
             except BaseException:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
                 raise
             finally:
-                self._current.connection = None
+                current.connection = outer
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows of a query."""
-        current = getattr(self._current, "connection", None)
+        current = getattr(self._pool.current, "connection", None)
         if current is not None:
             return _Statements(current).execute(query, values).fetchall()
         rows: list[Any] = []
 
-        def fetch(connection: _Connection) -> None:
+        def fetch(connection: Connection) -> None:
             rows[:] = _Statements(connection).execute(query, values).fetchall()
 
-        with self._connected(fetch):
+        with self._lend(fetch):
             return rows
 
     def read_slowly(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -186,7 +141,7 @@ class PostgresDatabase:
         """
         rows: list[Any] = []
 
-        def fetch(connection: _Connection) -> None:
+        def fetch(connection: Connection) -> None:
             connection.limit_s = SLOW_S
             try:
                 connection.execute("BEGIN READ ONLY")
@@ -196,21 +151,21 @@ class PostgresDatabase:
             finally:
                 connection.limit_s = QUERY_S
 
-        with self._connected(fetch):
+        with self._pool.lend_slow(fetch):
             return rows
 
     def state(self) -> tuple[int, int]:
         """Return a number that a thread counts up at each notification."""
-        if self._listener is None:
-            self._listener = threading.Thread(
-                target=self._listen, name="store notifications", daemon=True
-            )
-            self._listener.start()
-        return self._changes, 0
+        self._pool.follow()
+        return self._pool.changes, 0
+
+    def is_current(self) -> bool:
+        """Tell that other processes use this database, whatever happens to its files."""
+        return True
 
     def time(self, at: float) -> float:
         """Return the database's time at a time of this machine's clock."""
-        return at + self._offset
+        return at + self._pool.offset
 
     def is_alive(self, owner: str) -> bool:
         """Tell whether a gate has renewed its row in time; the database's clock decides.
@@ -248,104 +203,22 @@ class PostgresDatabase:
                 "INSERT INTO schema_version VALUES (?, ?)", (len(MIGRATIONS), OLDEST)
             )
 
-    def _begin_exclusive(self, connection: _Connection) -> None:
+    def _begin_exclusive(self, connection: Connection) -> None:
         """Begin a transaction, wait for its turn, and look at the database's clock."""
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        asked = self._clock()
-        row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        answered = self._clock()
-        if row is None:
-            return
-        # The measured difference is only as exact as the answer was quick. A steady difference
-        # keeps the times of a row the same from one reading to the next.
-        measured = row[0] - (asked + answered) / 2
-        if abs(measured - self._offset) > _STEADY_S + (answered - asked) / 2:
-            self._offset = measured
+        self._pool.measure_clock(connection)
 
-    @contextmanager
-    def _connected(self, first: Callable[[_Connection], None]) -> Iterator[_Connection]:
-        """Lend a connection on which ``first`` has run; one that is stale is replaced before."""
-        if self._away.is_set():
-            raise StoreError(f"{self._shown} cannot be reached; it is tried again all the time")
-        connection: _Connection | None = None
-        try:
-            connection = self._fresh(first)
-            yield connection
-        except (psycopg.Error, PoolTimeout) as error:
-            if isinstance(error, PoolTimeout) or (connection is not None and connection.closed):
-                self._lost()
-            raise StoreError(f"{self._shown}: {_reason(error)}") from error
-        finally:
-            if connection is not None:
-                self._pool.putconn(connection)
-
-    def _fresh(self, first: Callable[[_Connection], None]) -> _Connection:
-        """Return a connection on which ``first`` succeeded.
-
-        After a restart of the database, every connection of the pool is stale. Nothing was
-        committed on them by ``first``, so it can be repeated.
-        """
-        for left in reversed(range(MAX_CONNECTIONS + 1)):
-            connection = self._pool.getconn()
-            try:
-                first(connection)
-            except BaseException as error:
-                is_stale = isinstance(error, psycopg.OperationalError) and connection.closed
-                if not connection.closed:
-                    with suppress(psycopg.Error):
-                        connection.execute("ROLLBACK")
-                self._pool.putconn(connection)
-                if not is_stale:
-                    raise
-                if not left:
-                    raise PoolTimeout from error
-            else:
-                return connection
-        raise AssertionError("the last attempt raises")
-
-    def _lost(self) -> None:
-        """Fail at once from now on, until a thread has reached the database again."""
-        if not self._away.is_set() and not self._closed.is_set():
-            self._away.set()
-            threading.Thread(target=self._probe, name="store probe", daemon=True).start()
-
-    def _probe(self) -> None:
-        while not self._closed.wait(_PROBE_S):
-            with suppress(psycopg.Error, PoolTimeout, StoreError):
-                connection = self._fresh(_look)
-                self._pool.putconn(connection)
-                self._away.clear()
-                self._changes += 1  # something may have changed that nobody told us
-                return
-
-    def _listen(self) -> None:
-        """Count notifications, and look for changes in case one was lost."""
-        while not self._closed.is_set():
-            with (
-                suppress(psycopg.Error),
-                _Connection.connect(self._conninfo, autocommit=True) as connection,
-            ):
-                connection.execute(f"LISTEN {_CHANNEL}".encode())
-                self._changes += 1
-                self._follow(connection)
-            self._closed.wait(_PROBE_S)
-
-    def _follow(self, connection: _Connection) -> None:
-        seen = 0
-        while not self._closed.is_set():
-            for _ in connection.notifies(timeout=_LOOK_S, stop_after=1):
-                self._changes += 1
-            row = connection.execute("SELECT value FROM counter WHERE name = 'rev'").fetchone()
-            if row and row[0] != seen:
-                seen = row[0]
-                self._changes += 1
+    def _lend(self, first: Callable[[Connection], None]) -> AbstractContextManager[Connection]:
+        if not self._is_open:
+            raise StoreError(f"{self._shown}: this store was closed")
+        return self._pool.lend(first)
 
 
 class _Statements:
     """Runs the stores' statements on a connection."""
 
-    def __init__(self, connection: _Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def execute(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
@@ -363,21 +236,22 @@ class _Statements:
         self._connection.execute(script.encode())
 
 
-def open_postgres(url: str) -> PostgresDatabase:
+def open_postgres(url: str, *, ignores_environment: bool = False) -> PostgresDatabase:
     """Connect to a database, and create or upgrade its tables.
+
+    With ``ignores_environment``, only a password is taken from the environment.
 
     Raises:
         StoreError: the URL is wrong, or the database cannot be used; the text has no password.
     """
-    conninfo, shown = connection_info(url)
+    conninfo, shown = connection_info(url, ignores_environment=ignores_environment)
     # The pool logs every failed attempt; what a user should know is in our own errors.
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     try:
-        # Tried first without the pool, whose errors do not say why a connection failed.
-        _Connection.connect(conninfo).close()
+        pool = borrow_pool(conninfo, shown)
     except psycopg.Error as error:
-        raise StoreError(f"{shown}: {_reason(error)}; {_advice(error)}") from None
-    database = PostgresDatabase(conninfo, shown)
+        raise StoreError(f"{shown}: {reason_of(error)}; {_advice(error)}") from None
+    database = PostgresDatabase(conninfo, shown, pool=pool)
     try:
         database.migrate()
     except StoreError as error:
@@ -390,7 +264,7 @@ def open_postgres(url: str) -> PostgresDatabase:
     return database
 
 
-def connection_info(url: str) -> tuple[str, str]:
+def connection_info(url: str, *, ignores_environment: bool = False) -> tuple[str, str]:
     """Return what libpq needs for a URL, and how messages name the database.
 
     Raises:
@@ -400,14 +274,17 @@ def connection_info(url: str) -> tuple[str, str]:
         if os.environ.get(name):
             raise StoreError(f"{name} names another server than the key store; unset it")
     try:
-        parts = conninfo_to_dict(url)
+        parts = psycopg.conninfo.conninfo_to_dict(url)
         hosts, database = str(parts.get("host") or ""), parts.get("dbname")
         ports = str(parts.get("port") or "").replace(",", "")
         is_whole = bool(hosts and database and (not ports or ports.isdecimal()))
         if not url.startswith(_SCHEMES) or not is_whole:
             raise ValueError  # noqa: TRY301 - one answer to every kind of wrong URL
         if "sslmode" not in parts and not all(map(_is_local, hosts.split(","))):
-            parts["sslmode"] = os.environ.get("PGSSLMODE", "require")
+            is_told = "PGSSLMODE" in os.environ and not ignores_environment
+            parts["sslmode"] = os.environ["PGSSLMODE"] if is_told else "require"
+        # libpq would take PGPORT, which may be the port of another server on the same host.
+        parts.setdefault("port", "5432")
         parts["options"] = f"{parts.get('options', '')} {_SERVER_SETTINGS}".strip()
         # After a failover, the server that was the primary may only be read.
         parts.setdefault("target_session_attrs", "read-write" if "," in hosts else "any")
@@ -416,13 +293,39 @@ def connection_info(url: str) -> tuple[str, str]:
             "tcp_user_timeout": int(QUERY_S * 1000),
             "application_name": "thoughtgate",
         }
-        conninfo = make_conninfo("", **parts)
+        if ignores_environment:
+            # A service file, which the environment names, could add the address of another server.
+            if "service" in parts:
+                raise ValueError  # noqa: TRY301 - as above
+            parts = {**_defaults(), **parts}
+        conninfo = psycopg.conninfo.make_conninfo("", **parts)
     except (ValueError, psycopg.Error):
         raise StoreError(
             "store: must be sqlite or postgresql://USER@HOST/DATABASE; "
             "the password comes from PGPASSWORD or a ${VARIABLE}"
         ) from None
     return conninfo, f"database {database} on {hosts}"
+
+
+def _defaults() -> dict[str, str]:
+    """Return libpq's defaults, which keep it from reading the environment.
+
+    The root certificate is the one that libpq finds with the account's own ``HOME``.
+    """
+    options = psycopg.pq.Conninfo.get_defaults()
+    values = {
+        one.keyword.decode(): (one.compiled or b"").decode()
+        for one in options
+        if one.envvar and one.envvar.decode() not in _LEFT_TO_ENVIRONMENT
+    }
+    root = Path(pwd.getpwuid(os.geteuid()).pw_dir, ".postgresql", "root.crt")
+    return {
+        **values,
+        "password": os.environ.get("PGPASSWORD", ""),
+        "sslrootcert": str(root),
+        # Kerberos is configured by the environment, and would be used instead of TLS.
+        "gssencmode": "disable",
+    }
 
 
 @functools.lru_cache(maxsize=256)
@@ -438,26 +341,8 @@ def translated(query: str) -> str:
     return "::".join(_VALUE.sub(placeholder, part) for part in query.split("::"))
 
 
-def _begin(connection: _Connection) -> None:
+def _begin(connection: Connection) -> None:
     connection.execute("BEGIN")
-
-
-def _look(connection: _Connection) -> None:
-    connection.execute("SELECT 1")
-
-
-def _bounded(gen: Generator[Any, Any, Result], limit_s: float) -> Generator[Any, Any, Result]:
-    """Run a generator of psycopg, which is resumed at every interval, until a time limit."""
-    deadline = time.monotonic() + limit_s
-    try:
-        state = next(gen)
-        while True:
-            ready = yield state
-            if time.monotonic() > deadline:
-                raise TimeoutError
-            state = gen.send(ready)
-    except StopIteration as ended:
-        return ended.value  # type: ignore[no-any-return]
 
 
 def _is_local(host: str) -> bool:
@@ -484,11 +369,3 @@ def _advice(error: BaseException) -> str:
     text = str(error).lower()
     found = (advice for word, advice in _ADVICE if word in text)
     return next(found, "start the database, or correct the key store in the config")
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of an error."""
-    if isinstance(error, PoolTimeout):
-        return "it cannot be reached"
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.engines.schema import MIGRATIONS
 from thoughtgate.stores.process_owner import is_alive
-from thoughtgate.stores.schema import MIGRATIONS
 
 FILE_NAME: Final = "thoughtgate.db"
 
@@ -35,6 +35,8 @@ class SqliteDatabase:
         self.path = path
         self._connection = connection
         self._lock = threading.RLock()
+        opened = path.stat()
+        self._identity = (opened.st_dev, opened.st_ino)
 
     def close(self) -> None:
         """Close the connection."""
@@ -70,6 +72,16 @@ class SqliteDatabase:
         with self._lock, _as_store_error(self.path):
             row = self._connection.execute("PRAGMA data_version").fetchone()
             return int(row[0]), self._connection.total_changes
+
+    def is_current(self) -> bool:
+        """Tell whether other processes still use this file; False if another one took its place."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity
 
     def time(self, at: float) -> float:
         """Return the time itself: all processes that use the file have the same clock."""

@@ -12,8 +12,8 @@ import pytest
 
 from thoughtgate.errors import StoreError
 from thoughtgate.stores.database import next_rev
-from thoughtgate.stores.schema import MIGRATIONS
-from thoughtgate.stores.sqlite import FILE_NAME, open_sqlite
+from thoughtgate.stores.engines.schema import MIGRATIONS
+from thoughtgate.stores.engines.sqlite import FILE_NAME, open_sqlite
 
 
 def mode(path: Path) -> int:
@@ -150,7 +150,7 @@ def test_a_closed_database_is_an_error(tmp_path: Path) -> None:
 _READER = """
 import sys
 from pathlib import Path
-from thoughtgate.stores.sqlite import open_sqlite
+from thoughtgate.stores.engines.sqlite import open_sqlite
 database = open_sqlite(Path(sys.argv[1]))
 print(database.read("SELECT value FROM counter")[0][0])
 database.close()
@@ -190,7 +190,7 @@ def test_whoever_opens_a_new_file_waits_for_the_one_that_is_setting_it_up(
         waited.append(seconds)
         other.execute("COMMIT")
 
-    monkeypatch.setattr("thoughtgate.stores.sqlite.time.sleep", let_go)
+    monkeypatch.setattr("thoughtgate.stores.engines.sqlite.time.sleep", let_go)
     open_sqlite(tmp_path).close()
     other.close()
     assert len(waited) == 1

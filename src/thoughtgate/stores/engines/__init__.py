@@ -1,0 +1,1 @@
+"""The engines of the stores: SQLite for one machine, PostgreSQL for several, and their schema."""
