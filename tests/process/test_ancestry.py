@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import PATIENCE_S, ending, read_some, reap
+from tests.support.waiting import PATIENCE_S, ending, read_some, reap, wait_for
 
 from thoughtgate.process import ancestry
 from thoughtgate.process.ancestry import (
@@ -49,7 +49,8 @@ def test_a_process_that_has_exited_is_unknown() -> None:
 def test_the_environment_of_a_process_is_the_one_that_it_was_started_with() -> None:
     told = {"A": "b=c", "EMPTY": ""}
     with ending(subprocess.Popen(["cat"], env=told, stdin=subprocess.PIPE)) as process:
-        assert environment_of(process.pid) == told
+        # Until the process has executed the command, it may show no environment.
+        wait_for(lambda: environment_of(process.pid) == told, what="the environment")
 
 
 def test_ps_tells_the_same_where_there_is_no_proc(

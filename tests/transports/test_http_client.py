@@ -10,11 +10,10 @@ import pytest
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port
 from tests.support.waiting import PATIENCE_S, run_async
 
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import CAUSES, PeerError
 from thoughtgate.transports.http_client import (
     HttpPool,
     PoolOptions,
-    parse_origin,
 )
 from thoughtgate.transports.http_heads import ResponseHead
 
@@ -57,7 +56,7 @@ def test_a_connection_is_used_again() -> None:
         for _ in range(5):
             await pool.request("POST", body=b"x")
             assert pool.open_connections == 1
-        assert await pool.probe()
+        assert await pool.probe() is None
 
     with HttpUpstream(_hello) as upstream:
         _run(upstream.url, work)
@@ -76,19 +75,27 @@ def test_a_connection_that_was_idle_too_long_is_not_used_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "reason"),
+    ("raw", "reason", "cause"),
     [
-        (b"", "closed the connection"),
-        (b"not http at all\r\n\r\n", "not HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "closed the connection"),
-        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000 + b"\r\n", "too many headers"),
+        (b"", "closed the connection", "connection_lost"),
+        (b"not http at all\r\n\r\n", "not HTTP", "not_http"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+            "closed the connection",
+            "connection_lost",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000 + b"\r\n",
+            "too many headers",
+            "too_large",
+        ),
     ],
 )
-def test_a_server_that_does_not_speak_http_is_an_error(raw: bytes, reason: str) -> None:
+def test_a_server_that_does_not_speak_http_is_an_error(raw: bytes, reason: str, cause: str) -> None:
     async def work(pool: HttpPool) -> None:
         with pytest.raises(PeerError, match=reason) as raised:
             await pool.request("POST", body=b"x")
-        assert raised.value.kind == "upstream_connection_failed"
+        assert (raised.value.kind, raised.value.cause) == (CAUSES[cause][0], cause)
         assert pool.open_connections == 0
 
     with HttpUpstream(lambda _: Reply(raw=raw)) as upstream:
@@ -137,7 +144,9 @@ def test_nobody_listening_is_a_connection_error() -> None:
         with pytest.raises(PeerError) as raised:
             await pool.request("GET")
         assert raised.value.kind == "upstream_connection_failed"
-        assert not await pool.probe()
+        probed = await pool.probe()
+        assert probed is not None
+        assert probed.cause == raised.value.cause == "connection_refused"
 
     _run(f"http://127.0.0.1:{free_port()}/", work)
 
@@ -214,30 +223,6 @@ def test_a_closing_pool_tells_whoever_waits() -> None:
     run_async(main())
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "ftp://x/",
-        "http:///x",
-        "http://u:p@x/",
-        "http://x/#f",
-        "http://x/a b",
-        "http://x:99999/",
-        "x",
-    ],
-)
-def test_a_url_that_is_not_plain_http_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        parse_origin(url)
-
-
-def test_the_host_header_names_an_unusual_port_only() -> None:
-    assert parse_origin("http://example.com/mcp?x=1").authority == "example.com"
-    assert parse_origin("https://example.com:8443/").authority == "example.com:8443"
-    assert parse_origin("http://[::1]:80/").authority == "[::1]"
-    assert parse_origin("https://example.com").target == "/"
-
-
 def test_a_configured_header_cannot_break_the_request() -> None:
     with pytest.raises(ValueError, match="line break"):
         HttpPool("http://127.0.0.1/", PoolOptions(headers=[(b"x", b"a\r\nb: c")]))
@@ -269,8 +254,9 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         from thoughtgate.transports.tls import client_context
 
         strict = HttpPool(url, PoolOptions(tls=client_context()))
-        with pytest.raises(PeerError, match="certificate is not trusted"):
+        with pytest.raises(PeerError) as raised:
             await strict.request("GET")
+        assert raised.value.cause == "tls_unknown_ca"
         trusting = HttpPool(url, PoolOptions(tls=client_context(str(certificate))))
         assert (await trusting.request("GET")).body == b"ok"
         await strict.close()

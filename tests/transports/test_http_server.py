@@ -14,7 +14,8 @@ import uvloop
 from tests.support.http_gate import read_until
 from tests.support.waiting import wait_for, within
 
-from thoughtgate.transports.http_server import Exchange, HttpServer, ServerLimits
+from thoughtgate.transports.http_server import Exchange, HttpServer
+from thoughtgate.transports.server_limits import ServerLimits
 
 
 class _Handler:

@@ -11,6 +11,7 @@ from tests.support.waiting import run_async
 
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.transports.child_process import ChildCommand
+from thoughtgate.upstream import client
 from thoughtgate.upstream.client import Receiver, ServerConnection, wanted_changes
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
@@ -28,6 +29,7 @@ class Listener:
         self.said: list[Message] = []
         self.lost: list[str] = []
         self.refused: list[Fault] = []
+        self.reopened: list[ServerConnection] = []
 
     def server_sent(self, message: Message) -> None:
         if message.shape == NOTIFICATION:
@@ -42,6 +44,9 @@ class Listener:
     def server_refused(self, fault: Fault, line: bytes) -> None:
         assert line
         self.refused.append(fault)
+
+    def server_reopened(self, connection: ServerConnection) -> None:
+        self.reopened.append(connection)
 
 
 def carrier(entry: dict[str, Any]) -> StdioCarrier:
@@ -161,33 +166,157 @@ def test_only_what_a_server_has_is_listened_for() -> None:
     }
 
 
+class Still:
+    """A carrier whose server answers ``server/discover``, and every other request unreadably."""
+
+    pid = 0
+    exit_code: int | None = None
+
+    async def open(self, receiver: Receiver) -> None:
+        self.receiver = receiver
+
+    def take(self, line: bytes) -> None:
+        self.receiver.took(line, read_frame(line))
+
+    def send(self, body: dict[str, Any]) -> None:
+        if body.get("method") == "server/discover":
+            result = b'{"supportedVersions":["2026-07-28"],"capabilities":{}}'
+            self.take(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
+        elif "id" in body:
+            self.take(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
+
+    def abandon(self, ident: Any) -> bool:
+        return ident is not None
+
+    async def close(self) -> None: ...
+
+
+class Slow(Still):
+    """A carrier whose server answers ``server/discover`` only when the test says so."""
+
+    late = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}'
+
+    def send(self, body: dict[str, Any]) -> None:
+        if body.get("method") == "initialize":
+            result = b'{"protocolVersion":"2025-11-25","capabilities":{}}'
+            self.take(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
+
+
+def test_an_answer_to_a_request_that_was_given_up_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "DISCOVER_S", 0.01)
+
+    async def main() -> list[str]:
+        listener, slow = Listener(), Slow()
+        upstream = ServerConnection(slow, listener)
+        await upstream.open({})
+        slow.take(slow.late)
+        assert listener.refused == []
+        slow.take(slow.late)  # It was answered, so a second answer is one to nothing.
+        return [one.check for one in listener.refused]
+
+    assert run_async(main()) == ["unknown_response"]
+
+
+def test_only_so_many_requests_that_were_given_up_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "MAX_GIVEN_UP", 2)
+
+    async def main() -> int:
+        listener, slow = Listener(), Slow()
+        upstream = ServerConnection(slow, listener)
+        await upstream.connect()
+        for _ in range(3):
+            ident = upstream.new_id()
+            upstream.request({"jsonrpc": "2.0", "id": ident, "method": "x"}, Nobody())
+            upstream.forget(ident)
+        for ident in (1, 2, 3):
+            slow.take(b'{"jsonrpc":"2.0","id":%d,"result":{}}' % ident)
+        return len(listener.refused)
+
+    assert run_async(main()) == 1
+
+
+class Nobody:
+    """A caller that never hears anything."""
+
+    def answered(self, message: Message) -> None:
+        raise AssertionError(message)
+
+    def told(self, message: Message, params: dict[str, Any]) -> None:
+        raise AssertionError(message, params)
+
+    def failed(self, error: PeerError | PeerGone) -> None:
+        raise AssertionError(error)
+
+
 def test_an_answer_that_cannot_be_read_ends_its_request() -> None:
-    class Still:
-        pid = 0
-        exit_code: int | None = None
-
-        async def open(self, receiver: Receiver) -> None:
-            self.receiver = receiver
-
-        def take(self, line: bytes) -> None:
-            self.receiver.took(line, read_frame(line))
-
-        def send(self, body: dict[str, Any]) -> None:
-            if body.get("method") == "server/discover":
-                result = b'{"supportedVersions":["2026-07-28"],"capabilities":{}}'
-                self.take(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (body["id"], result))
-            elif "id" in body:
-                self.take(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
-
-        def abandon(self, ident: Any) -> bool:
-            return ident is not None
-
-        async def close(self) -> None: ...
-
     async def main() -> None:
         upstream = ServerConnection(Still(), Listener())
         await upstream.open({})
         with pytest.raises(PeerError, match="could not be read safely"):
             await upstream.ask("tools/list", {})
+
+    run_async(main())
+
+
+def test_a_new_session_tells_what_the_server_is_now() -> None:
+    async def work(upstream: ServerConnection, listener: Listener) -> tuple[Any, ...]:
+        prompts: dict[str, Any] = {"prompts": {}}
+        said = {"protocolVersion": "2025-06-18", "capabilities": prompts, "instructions": "New."}
+        upstream.reopened(said)
+        assert listener.reopened == [upstream]
+        return upstream.version, upstream.capabilities, upstream.instructions
+
+    found = run(sample("--era", "legacy"), work)
+    assert found == ("2025-06-18", {"prompts": {}}, "New.")
+
+
+class Listening(Still):
+    """A carrier whose server ends subscriptions as the test says."""
+
+    def __init__(self, ends: list[Any]) -> None:
+        self.ends = ends
+        self.listens: list[int] = []
+
+    def send(self, body: dict[str, Any]) -> None:
+        if body.get("method") != "subscriptions/listen":
+            super().send(body)
+            return
+        self.listens.append(body["id"])
+        end = self.ends.pop(0) if self.ends else None
+        if isinstance(end, PeerError):
+            self.receiver.failed(body["id"], end)
+        elif end is not None:
+            self.take(b'{"jsonrpc":"2.0","id":%d,%b}' % (body["id"], end))
+
+
+@pytest.mark.parametrize(
+    ("ends", "listens"),
+    [
+        ([b'"result":{}', PeerError("upstream_connection_failed", "broken")], 3),
+        ([b'"error":{"code":-32601,"message":"no such method"}'], 1),
+    ],
+)
+def test_a_subscription_that_ends_is_made_again_unless_it_was_refused(
+    ends: list[Any], listens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "LISTEN_AGAIN_S", 0.0)
+
+    async def main() -> None:
+        listener, carrier = Listener(), Listening(ends)
+        upstream = ServerConnection(carrier, listener)
+        await upstream.open({})
+        upstream.listen({"toolsListChanged": True})
+        async with asyncio.timeout(10):
+            while len(listener.said) < listens - 1 or not carrier.listens:  # noqa: ASYNC110  no event
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        assert len(carrier.listens) == listens
+        assert {one.method for one in listener.said} <= {"notifications/tools/list_changed"}
+        assert len(listener.said) == listens - 1
+        await upstream.close()
 
     run_async(main())

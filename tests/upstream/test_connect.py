@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from thoughtgate.config.settings import ServerAuth, ServerSettings
+from thoughtgate.config.server_auth import ServerAuth
+from thoughtgate.config.settings import ServerSettings
 from thoughtgate.upstream.connect import child_command, open_pool
 
 

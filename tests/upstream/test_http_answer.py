@@ -228,7 +228,7 @@ def test_an_answer_of_two_types_is_not_passed_on(gate: Gate, upstream: HttpUpstr
         return Reply(raw=b"HTTP/1.1 200 OK\r\n" + head + length + body)
 
     upstream.script = script
-    assert gate.call("echo").error["data"]["kind"] == "upstream_connection_failed"
+    assert gate.call("echo").error["data"]["cause"] == "wrong_type"
 
 
 def test_a_comment_hides_no_message_from_the_record(gate: Gate, upstream: HttpUpstream) -> None:

@@ -1,19 +1,16 @@
 """The MCP client over HTTP: alone, in ``proxy --stdio``, and in ``serve``, in both eras."""
 
-import asyncio
-import json
 import re
 import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.commands import thoughtgate
 from tests.support.frames import call, request
+from tests.support.http_carrier import Client, Driver, frame, with_client
 from tests.support.http_hub import serving_http
 from tests.support.http_upstream import (
-    HttpUpstream,
     Received,
     Reply,
     event,
@@ -25,101 +22,25 @@ from tests.support.hub import sample, serving, write_config
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import run_async, wait_for
 
-from thoughtgate.config.settings import ServerAuth, ServerSettings
-from thoughtgate.core.commands import ToServer
-from thoughtgate.core.events import Event, NotSent, ServerSent
-from thoughtgate.errors import PeerError, PeerGone
-from thoughtgate.proxy.stdio import HttpServer
+from thoughtgate.config.server_auth import ServerAuth
+from thoughtgate.config.settings import ServerSettings
+from thoughtgate.errors import CAUSES
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.upstream import http_carrier
 from thoughtgate.upstream.connect import open_pool
 from thoughtgate.upstream.http_carrier import HttpCarrier
-from thoughtgate.wire.frame import read_frame
-from thoughtgate.wire.message import Fault, Message
 from thoughtgate.wire.sse import parse_event
 
 NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
 
 
-class Driver:
-    """Keeps what a session driver would be told."""
-
-    def __init__(self) -> None:
-        self.heard: list[Any] = []
-        self.lost: list[tuple[Any, str]] = []
-
-    def feed(self, happened: Event, sink: object) -> int:
-        del sink
-        if isinstance(happened, ServerSent):
-            assert isinstance(happened.message, Message)
-            self.heard.append(json.loads(happened.line))
-        elif isinstance(happened, NotSent):
-            self.lost.append((happened.key, happened.kind))
-        return 1
-
-
-class Client:
-    """A carrier as ``proxy --stdio`` uses it, and the scripted server behind it."""
-
-    def __init__(self, carrier: HttpCarrier, upstream: HttpUpstream) -> None:
-        self.driver = Driver()
-        self.upstream = upstream
-        self.server = HttpServer(carrier, self.driver, None)  # type: ignore[arg-type]  # stand-ins
-
-    @property
-    def told(self) -> bool:
-        return bool(self.driver.heard or self.driver.lost)
-
-    @property
-    def streams(self) -> list[Received]:
-        """The GET requests that arrived."""
-        return [one for one in self.upstream.received if one.method == "GET"]
-
-    def send(self, frame: bytes) -> None:
-        message = read_frame(frame)
-        if isinstance(message, Fault):
-            self.server.send(ToServer(frame, 1))
-        else:
-            self.server.send(ToServer(frame, message.id, message))
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
-            while not condition():  # noqa: ASYNC110  the server is a thread without events for this
-                await asyncio.sleep(0.005)
-
-    async def initialize(self) -> None:
-        """Shake hands; the server's own stream is opened after that."""
-        self.send(_frame(0, "initialize"))
-        await self.until(lambda: self.driver.heard)
-        self.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-        await self.until(lambda: self.streams)
-
-
-def _frame(ident: Any, method: str = "tools/call", **params: Any) -> bytes:
-    body = {"jsonrpc": "2.0", "method": method, "params": {"name": "x", **params}}
-    return json.dumps(body if ident is None else {**body, "id": ident}).encode()
-
-
-def _with_client(script: Any, work: Callable[[Client], Awaitable[None]]) -> Client:
-    async def main() -> Client:
-        with HttpUpstream(script) as upstream:
-            carrier = HttpCarrier(HttpPool(upstream.url))
-            client = Client(carrier, upstream)
-            await carrier.open(client.server)
-            await work(client)
-            await carrier.close()
-        return client
-
-    return run_async(main())
-
-
 def _exchange(script: Any, *frames: bytes) -> Driver:
     async def work(client: Client) -> None:
-        for frame in frames:
-            client.send(frame)
+        for one in frames:
+            client.send(one)
         await client.until(lambda: client.told)
 
-    return _with_client(script, work).driver
+    return with_client(script, work).driver
 
 
 def _session(streams: list[Reply], received: Received) -> Reply | None:
@@ -146,34 +67,47 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_comes_back_as_a_frame() -> None:
-    driver = _exchange(lambda received: text_result(received, "hi"), _frame(1))
+    driver = _exchange(lambda received: text_result(received, "hi"), frame(1))
     assert driver.heard[0]["id"] == 1
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("reply", "cause"),
     [
-        Reply(202),
-        Reply(404),
-        Reply(500, b"oops"),
-        Reply(body=b'{"jsonrpc":"2.0","id":9,"result":{}}'),
-        Reply(body=b'{"jsonrpc":"2.0","id":1,"result":{}}', content_type="text/html"),
-        Reply(body=b"x", headers={"content-encoding": "gzip"}),
-        Reply(raw=b""),
-        Reply(parts=[b": nothing\n\n"]),
-        Reply(parts=[b"id: 1\ndata:\n\n"]),
-        Reply(parts=[b"data: " + b"x" * 11_000_000]),
-        Reply(body=b"x" * 11_000_000),
+        (Reply(202), "no_answer"),
+        (Reply(404), "status"),
+        (Reply(401), "status_401"),
+        (Reply(403, b"<html>"), "status_403"),
+        (Reply(407), "status_407"),
+        (Reply(429), "rate_limited_by_server"),
+        (Reply(503), "unavailable"),
+        (Reply(500, b"oops"), "status"),
+        (Reply(307, headers={"location": "https://other.example/x?code=1"}), "redirected"),
+        (Reply(body=b"<html>"), "not_json"),
+        (Reply(body=b'{"jsonrpc":"2.0","id":9,"result":{}}'), "wrong_id"),
+        (Reply(body=b'{"jsonrpc":"2.0","method":"notifications/x"}'), "no_answer"),
+        (
+            Reply(body=b'{"jsonrpc":"2.0","id":1,"result":{}}', content_type="text/html"),
+            "wrong_type",
+        ),
+        (Reply(body=b"x", headers={"content-encoding": "br"}), "wrong_encoding"),
+        (Reply(raw=b""), "connection_lost"),
+        (Reply(raw=b"no http\r\n\r\n"), "not_http"),
+        (Reply(parts=[b": nothing\n\n"]), "stream_ended"),
+        (Reply(parts=[b"id: 1\ndata:\n\n"]), "stream_ended"),
+        (Reply(parts=[b"data: " + b"x" * 11_000_000]), "too_large"),
+        (Reply(body=b"x" * 11_000_000), "too_large"),
     ],
 )
-def test_a_request_without_an_answer_is_lost(reply: Reply) -> None:
-    driver = _exchange(lambda _: reply, _frame(1))
-    assert driver.lost == [(1, "upstream_connection_failed")]
+def test_a_request_without_an_answer_is_lost(reply: Reply, cause: str) -> None:
+    driver = _exchange(lambda _: reply, frame(1))
+    assert driver.lost == [(1, CAUSES[cause][0])]
+    assert driver.causes == [cause]
 
 
 def test_an_error_that_names_the_request_is_its_answer() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
-    driver = _exchange(lambda _: Reply(404, body), _frame(1))
+    driver = _exchange(lambda _: Reply(404, body), frame(1))
     assert driver.heard[0]["error"]["code"] == -32601
     assert driver.lost == []
 
@@ -182,13 +116,13 @@ def test_a_cancelled_request_of_the_newest_revision_closes_its_stream() -> None:
     never = threading.Event()
 
     async def work(client: Client) -> None:
-        client.send(_frame(1))
+        client.send(frame(1))
         await client.until(lambda: client.told)
-        client.send(_frame(None, "notifications/cancelled", requestId=1))
+        client.send(frame(None, "notifications/cancelled", requestId=1))
         await client.until(lambda: client.upstream.broken)
         assert len(client.upstream.received) == 1
 
-    _with_client(lambda _: Reply(parts=[event(NOTE), event(NOTE)], wait=never), work)
+    with_client(lambda _: Reply(parts=[event(NOTE), event(NOTE)], wait=never), work)
 
 
 def test_a_cancelled_request_of_an_older_revision_is_named_to_the_server() -> None:
@@ -200,12 +134,12 @@ def test_a_cancelled_request_of_an_older_revision_is_named_to_the_server() -> No
 
     async def work(client: Client) -> None:
         await client.initialize()
-        client.send(_frame(1))
+        client.send(frame(1))
         await client.until(lambda: NOTE in client.driver.heard)
-        client.send(_frame(None, "notifications/cancelled", requestId=1))
+        client.send(frame(None, "notifications/cancelled", requestId=1))
         await client.until(lambda: b"cancelled" in client.upstream.received[-1].body)
 
-    _with_client(script, work)
+    with_client(script, work)
 
 
 def test_a_frame_that_cannot_be_read_is_not_sent() -> None:
@@ -215,8 +149,8 @@ def test_a_frame_that_cannot_be_read_is_not_sent() -> None:
 
 @pytest.mark.parametrize("ident", [[1], {"a": 1}, 1.5, True, None])
 def test_a_cancellation_that_names_no_request_ends_no_stream(ident: Any) -> None:
-    notice = _frame(None, "notifications/cancelled", requestId=ident)
-    driver = _exchange(lambda received: text_result(received, "hi"), _frame(1), notice)
+    notice = frame(None, "notifications/cancelled", requestId=ident)
+    driver = _exchange(lambda received: text_result(received, "hi"), frame(1), notice)
     assert driver.heard[0]["id"] == 1
 
 
@@ -229,10 +163,10 @@ def test_the_handshake_settles_the_headers_of_what_follows() -> None:
 
     async def work(client: Client) -> None:
         await client.initialize()
-        client.send(_frame(1))
+        client.send(frame(1))
         await client.until(lambda: len(client.driver.heard) == 2)
 
-    client = _with_client(script, work)
+    client = with_client(script, work)
     opening, *others = client.upstream.received
     assert "mcp-session-id" not in opening.headers
     assert {one.method for one in others} == {"POST", "GET", "DELETE"}
@@ -256,12 +190,26 @@ def test_an_answer_that_breaks_off_is_resumed(attempts: int) -> None:
 
     async def work(client: Client) -> None:
         await client.initialize()
-        client.send(_frame(1))
+        client.send(frame(1))
         await client.until(lambda: done in client.driver.heard)
 
-    client = _with_client(script, work)
+    client = with_client(script, work)
     assert client.driver.lost == []
     assert resumed == attempts
+
+
+def test_an_event_id_that_is_too_long_is_not_sent_back() -> None:
+    long = b"id: %b\ndata:\n\n" % (b"e" * 100_000)
+
+    async def work(client: Client) -> None:
+        await client.initialize()
+        client.send(frame(1))
+        await client.until(lambda: client.driver.lost)
+
+    broken = Reply(parts=[long])
+    client = with_client(lambda received: _session([Reply(405)], received) or broken, work)
+    assert client.driver.lost == [(1, "upstream_connection_failed")]
+    assert not any("last-event-id" in one.headers for one in client.streams)
 
 
 @pytest.mark.parametrize(("status", "attempts"), [(400, 1), (503, http_carrier.MAX_RESUMES)])
@@ -278,11 +226,11 @@ def test_an_answer_that_cannot_be_resumed_is_lost(
 
     async def work(client: Client) -> None:
         await client.initialize()
-        client.send(_frame(1))
+        client.send(frame(1))
         await client.until(lambda: client.driver.lost)
 
-    client = _with_client(script, work)
-    assert client.driver.lost == [(1, "upstream_connection_failed")]
+    client = with_client(script, work)
+    assert client.driver.lost == [(1, "upstream_bad_response")]
     assert len(client.streams) == attempts + 1
 
 
@@ -296,7 +244,7 @@ def test_the_stream_of_the_server_is_opened_again_whenever_it_ends(head: str) ->
         await client.initialize()
         await client.until(lambda: client.driver.heard.count(NOTE) == 8)
 
-    client = _with_client(lambda received: _session(streams, received), work)
+    client = with_client(lambda received: _session(streams, received), work)
     named = [one.headers.get("last-event-id") for one in client.streams[:11]]
     assert named == [None, *["e1" if head else None] * 10]
 
@@ -310,7 +258,7 @@ def test_an_event_that_is_too_long_is_not_asked_for_again() -> None:
         await client.initialize()
         await client.until(lambda: client.driver.heard.count(NOTE) >= 2)
 
-    client = _with_client(lambda received: _session(streams, received), work)
+    client = with_client(lambda received: _session(streams, received), work)
     assert "last-event-id" not in client.streams[1].headers
 
 
@@ -323,10 +271,10 @@ def test_a_server_without_a_stream_is_asked_for_it_once(status: int) -> None:
     async def work(client: Client) -> None:
         await client.initialize()
         for ident in range(1, 20):
-            client.send(_frame(ident))
+            client.send(frame(ident))
             await client.until(lambda: client.driver.heard[-1]["id"] == ident)  # noqa: B023  awaited here
 
-    assert len(_with_client(script, work).streams) == 1
+    assert len(with_client(script, work).streams) == 1
 
 
 def test_the_delay_grows_to_half_a_minute_and_begins_anew_with_an_event() -> None:
@@ -340,30 +288,26 @@ def test_the_delay_grows_to_half_a_minute_and_begins_anew_with_an_event() -> Non
     assert run_async(main()) == [1, 2, 4, 8, 16, 30, 30, 30, 3, 6]
 
 
-def test_a_session_that_the_server_has_forgotten_is_reported() -> None:
-    reports: list[Any] = []
+@pytest.mark.usefixtures("_soon")
+def test_a_server_may_end_the_stream_of_a_response_as_often_as_it_likes() -> None:
+    done = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    polls = 0
 
-    class Receiver:
-        def took(self, line: bytes, message: Message | Fault) -> None:
-            del line
-            reports.append(message.id)
-
-        def failed(self, ident: Any, error: PeerError) -> None:
-            reports.append((ident, error.kind))
-
-        def lost(self, gone: PeerGone) -> None:
-            reports.append(str(gone))
+    def script(received: Received) -> Reply:
+        nonlocal polls
+        if received.headers.get("last-event-id") == "e1":
+            polls += 1
+            silent = Reply(parts=[b": still working\n\n"])
+            return Reply(parts=[event(done)]) if polls > http_carrier.MAX_RESUMES + 1 else silent
+        broken = Reply(parts=[b"id: e1\ndata:\n\n"])
+        return _session([Reply(405)], received) or broken
 
     async def work(client: Client) -> None:
-        carrier = HttpCarrier(HttpPool(client.upstream.url))
-        await carrier.open(Receiver())
-        for ident, method in enumerate(("initialize", "tools/call")):
-            carrier.send({"jsonrpc": "2.0", "id": ident, "method": method})
-            await client.until(lambda: len(reports) > ident)  # noqa: B023  awaited here
-        await carrier.close()
+        await client.initialize()
+        client.send(frame(1))
+        await client.until(lambda: done in client.driver.heard)
 
-    _with_client(lambda received: _session([Reply(405)], received) or Reply(404), work)
-    assert reports == [0, "the server ended the session", (1, "upstream_connection_failed")]
+    assert with_client(script, work).driver.lost == []
 
 
 # Behind serve.
@@ -429,7 +373,7 @@ def test_a_server_that_is_not_there_is_an_error_of_its_own(tmp_path: Path) -> No
         hub.open()
 
         assert hub.names(1) == ["one.echo"]
-        assert hub.kind(2, "far.echo") == "server_start_failed"
+        assert hub.kind(2, "far.echo") == "upstream_connection_failed"
         assert hub.ask(request(3, "ping"))["result"] == {}
 
 

@@ -40,6 +40,7 @@ for line in sys.stdin:
 class _Driver:
     def __init__(self, *, is_modern: bool = True) -> None:
         self.is_modern = is_modern
+        self.principal = "local"
         self.heard: list[Any] = []
         self.kinds: list[str] = []
         self.texts: list[str] = []
@@ -50,7 +51,8 @@ class _Driver:
             self.heard.append(json.loads(event.line))
         elif isinstance(event, NotSent):
             self.kinds.append(event.kind)
-            self.texts += [one for one in (event.reason, event.text) if one]
+            reason = (event.facts or {}).get("reason")
+            self.texts += [one for one in (reason, event.text) if isinstance(one, str)]
         return 1
 
 
@@ -76,11 +78,12 @@ def _mux(
     *args: str,
     command: str = sys.executable,
     told: list[Record] | None = None,
+    is_shared: bool = True,
 ) -> Multiplexer:
     return Multiplexer(
         ServerSettings("kid"),
         ChildCommand(command, ("-c", program, *args), dict(os.environ)),
-        is_shared=True,
+        is_shared=is_shared,
         note=(told if told is not None else []).append,
         on_refused=lambda _line, _check: None,
     )
@@ -158,7 +161,13 @@ def test_whoever_waits_is_told_when_the_server_ends() -> None:
             ("server_started", "kid"),
             ("server_exited", "kid"),
         ]
-        assert told[1].body["server"] == {"state": "exited", "exit_code": 7, "reason": exited}
+        assert told[1].body["server"] == {
+            "state": "exited",
+            "exit_code": 7,
+            "cause": "exited",
+            "kind": "upstream_connection_failed",
+            "reason": exited,
+        }
 
     run_async(main())
 
@@ -236,7 +245,12 @@ def test_a_start_that_fails_is_told_to_all_who_wait_and_counts_once() -> None:
         assert {str(one) for one in waiting} == {reason}
         assert mux.standing.failures == 1
         assert [one.body["server"] for one in told] == [
-            {"state": "failed_to_start", "reason": reason}
+            {
+                "state": "failed_to_start",
+                "cause": "start_failed",
+                "kind": "server_start_failed",
+                "reason": reason,
+            }
         ]
         await mux.dispose()
 
@@ -303,3 +317,93 @@ def test_nobody_waits_for_a_handshake_that_could_not_be_sent() -> None:
             assert line.driver.kinds == ["server_not_running"]
 
     run_async(main())
+
+
+_MORTAL = """
+import json, os, sys
+for line in sys.stdin:
+    got = json.loads(line)
+    with open(sys.argv[1], "a") as log:
+        log.write(json.dumps([os.getpid(), got.get("method"), got.get("params")]) + "\\n")
+    if got["method"] == "die":
+        os._exit(1)
+    if got["method"] == "initialize" and os.path.exists(sys.argv[1] + ".shy"):
+        os.remove(sys.argv[1] + ".shy")
+        os._exit(2)
+    if "id" in got:
+        said = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": True}}}
+        print(json.dumps({"jsonrpc": "2.0", "id": got["id"], "result": said}), flush=True)
+"""
+
+
+class _Stream:
+    """A stand-in for the stream of an agent."""
+
+    def __init__(self, driver: _Driver) -> None:
+        self.driver: Any = driver
+
+    def take(self, frame: Any) -> None: ...
+
+    def forward(self, frame: Any) -> None: ...
+
+
+@pytest.mark.parametrize("is_shy", [False, True])
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_new_process_gets_the_handshake_and_the_subscriptions_of_the_old_one(
+    tmp_path: Path, *, is_shared: bool, is_shy: bool
+) -> None:
+    log, shy = tmp_path / "log", tmp_path / "log.shy"
+    agent = {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}, "clientInfo": {}}
+
+    async def main() -> Any:
+        mux = _mux(_MORTAL, str(log), is_shared=is_shared)
+        await mux.ready()
+        driver = _Driver(is_modern=False)
+        stream = _Stream(driver)
+        mux.listen(stream)
+        for ident, method, params in (
+            (1, "initialize", agent),
+            (2, "resources/subscribe", {"uri": "a:b"}),
+        ):
+            mux.send(_Line(mux, driver, ident), _message(method, ident, **params))
+            await _until(driver.heard, ident)
+        if is_shy:
+            shy.touch()
+        mux.send(_Line(mux, driver, 3), _message("die", 3))
+        await _until(driver.kinds, 1)
+        await _until(driver.heard, 3)
+        assert driver.heard[2]["method"] == "notifications/tools/list_changed"
+        mux.send(_Line(mux, driver, 4), _message("a", 4))
+        await _until(driver.heard, 4)
+        async with asyncio.timeout(10):
+            while log.read_text().count("a:b") < 2:  # noqa: ASYNC110  another process writes it
+                await asyncio.sleep(0.005)
+        await mux.dispose()
+
+    run_async(main())
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    found = [(method, params) for pid, method, params in entries if pid == entries[-1][0]]
+    first = [(method, params) for pid, method, params in entries if pid == entries[0][0]]
+    assert found[0] == first[0]
+    assert (found[0][1] == agent) is not is_shared
+    assert found[1] == ("notifications/initialized", None)
+    assert sorted(method for method, _ in found[2:]) == ["a", "resources/subscribe"]
+
+
+def test_a_process_that_ended_before_its_handshake_was_answered_is_not_given_one(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        mux = _mux(_MORTAL, str(tmp_path / "log"), is_shared=False)
+        await mux.ready()
+        driver = _Driver(is_modern=False)
+        mux.send(_Line(mux, driver, 1), _message("die", 1))
+        await _until(driver.kinds, 1)
+        await mux.ready()
+        mux.send(_Line(mux, driver, 2), _message("initialize", 2))
+        await _until(driver.heard, 1)
+        assert driver.heard[0]["id"] == 2
+        await mux.dispose()
+
+    run_async(main())
+    assert (tmp_path / "log").read_text().count("initialize") == 1

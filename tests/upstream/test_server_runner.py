@@ -11,7 +11,7 @@ from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core import server_lifecycle
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.server_lifecycle import FAILED, MAX_FAILURES, RUNNING, STOPPED, WAITING
-from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.errors import PeerError, PeerGone, ServerExited, upstream_error
 from thoughtgate.upstream.client import Receiver, ServerConnection
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.server_runner import MAX_NOISE, ServerRunner
@@ -62,6 +62,8 @@ class Runner(ServerRunner):
 
     def server_refused(self, fault: Fault, line: bytes) -> None: ...
 
+    def server_reopened(self, connection: ServerConnection) -> None: ...
+
     def end(self, code: int) -> None:
         """The process ends by itself."""
         self.carrier.exit_code = code
@@ -96,7 +98,10 @@ def test_a_start_and_a_stop_are_recorded() -> None:
     assert runner.standing.state == STOPPED
     assert runner.recorded == [
         ("server_started", {"pid": 7}),
-        ("server_exited", {"state": "exited", "exit_code": 0, "reason": "stopped"}),
+        (
+            "server_exited",
+            {"state": "exited", "exit_code": 0, "cause": "stopped", "reason": "stopped"},
+        ),
     ]
 
 
@@ -114,7 +119,16 @@ def test_a_server_that_ends_is_started_again_without_a_call() -> None:
     reason = "the server exited with code 3"
     assert runner.down == [reason]
     assert runner.recorded[1:] == [
-        ("server_exited", {"state": "exited", "exit_code": 3, "reason": reason}),
+        (
+            "server_exited",
+            {
+                "state": "exited",
+                "exit_code": 3,
+                "cause": "exited",
+                "kind": "upstream_connection_failed",
+                "reason": reason,
+            },
+        ),
         ("server_started", {"pid": 7}),
     ]
     assert runner.log is not None
@@ -137,8 +151,56 @@ def test_a_server_that_failed_often_is_started_again_by_a_call() -> None:
 
     runner = run_async(main())
 
-    failed = ("server_exited", {"state": "failed_to_start", "reason": "no such file"})
+    names = {"cause": "start_failed", "kind": "server_start_failed"}
+    facts = {"state": "failed_to_start", **names, "reason": "no such file"}
+    failed = ("server_exited", facts)
     assert runner.recorded == [failed] * (MAX_FAILURES + 1) + [("server_started", {"pid": 7})]
+
+
+def test_a_server_that_needs_a_login_is_started_by_the_next_call_only() -> None:
+    def refuse() -> None:
+        raise upstream_error("login_required", "run: thoughtgate login kid", status=401)
+
+    async def main() -> Runner:
+        runner = Runner()
+        runner.opening = refuse
+        for _ in range(MAX_FAILURES + 2):
+            with pytest.raises(PeerError, match="thoughtgate login kid") as failed:
+                await runner.ready()
+            assert failed.value.kind == "upstream_unauthorized"
+            assert runner.standing.state == STOPPED
+            assert runner.standing.reason == "run: thoughtgate login kid"
+        runner.opening = lambda: None
+        await runner.ready()
+        return runner
+
+    assert run_async(main()).recorded == [("server_started", {"pid": 7})]
+
+
+def test_an_attempt_that_fails_as_the_one_before_is_not_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse() -> None:
+        raise upstream_error("login_required", "run: thoughtgate login kid", status=401)
+
+    async def main() -> None:
+        runner = Runner()
+        runner.opening = refuse
+        for _ in range(3):
+            with pytest.raises(PeerError):
+                await runner.ready()
+        runner.opening = lambda: None
+        await runner.ready()
+
+    with caplog.at_level("INFO", "thoughtgate"):
+        run_async(main())
+
+    said = [(one.getMessage(), getattr(one, "reason", None)) for one in caplog.records]
+    assert said == [
+        ("server starting", None),
+        ("server stopped", "run: thoughtgate login kid"),
+        ("server running", None),
+    ]
 
 
 def test_a_call_does_not_wait_for_a_distant_restart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +279,8 @@ def test_a_server_that_floods_is_lost() -> None:
     state = run_async(main()).recorded[1][1]
     assert state == {
         "state": "lost",
+        "cause": "connection_lost",
+        "kind": "upstream_connection_failed",
         "reason": "the server floods its output with lines that are no messages",
     }
 

@@ -8,12 +8,15 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Container
 from typing import Final, NamedTuple
 
 _PPID: Final = 1
 _GROUP: Final = 2
 _STARTED: Final = 19
 """Indexes of fields in ``/proc/PID/stat``, counted from the state after the name."""
+
+_MAX_NAME: Final = 256
 
 _STEP_S: Final = 0.025
 
@@ -30,6 +33,15 @@ class Descendant(NamedTuple):
         facts = _facts(self.pid)
         return facts is not None and facts[_STARTED] == self.started and facts[0] not in b"ZX"
 
+    @property
+    def name(self) -> str:
+        """The name of its program; empty if it has exited."""
+        try:
+            with open(f"/proc/{self.pid}/comm", encoding="utf-8", errors="replace") as file:
+                return file.read(_MAX_NAME).strip()
+        except OSError:
+            return ""
+
     def signal(self, number: int) -> None:
         """Send a signal if the process still runs."""
         if self.is_alive:
@@ -37,8 +49,13 @@ class Descendant(NamedTuple):
                 os.kill(self.pid, number)
 
 
-def descendants_of(pid: int) -> list[Descendant]:
-    """Return the descendants of a process that stayed in its process group."""
+def descendants_of(
+    pid: int, *, any_group: bool = False, spare: Container[int] = ()
+) -> list[Descendant]:
+    """Return the descendants of a process that stayed in its process group, or all of them.
+
+    Those in ``spare`` are left out, with their own descendants.
+    """
     own = _facts(pid)
     if own is None:
         return []
@@ -51,8 +68,10 @@ def descendants_of(pid: int) -> list[Descendant]:
     parents = [pid]
     while parents:
         for child, facts in children.pop(b"%d" % parents.pop(), ()):
+            if child in spare:
+                continue
             parents.append(child)
-            if facts[_GROUP] == own[_GROUP]:
+            if any_group or facts[_GROUP] == own[_GROUP]:
                 found.append(Descendant(child, facts[_STARTED]))
     return found
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
-from thoughtgate.errors import PeerGone
+from thoughtgate.errors import PeerGone, ServerExited
 from thoughtgate.wire.lines import LineSplitter
 
 GRACE_S: Final = 5.0
@@ -92,7 +92,8 @@ class Child(asyncio.SubprocessProtocol):
         try:
             named, self._naming = os.pipe()
         except OSError as error:
-            raise PeerGone(f"the server could not be started: {error.strerror}") from None
+            text = f"the server could not be started: {error.strerror}"
+            raise PeerGone(text, "start_failed") from None
         try:
             transport, _ = await loop.subprocess_exec(
                 lambda: self,
@@ -108,7 +109,7 @@ class Child(asyncio.SubprocessProtocol):
         except (OSError, ValueError) as error:
             self._forget(named)
             reason = error.strerror if isinstance(error, OSError) else "the command is not valid"
-            raise PeerGone(f"the server could not be started: {reason}") from None
+            raise PeerGone(f"the server could not be started: {reason}", "start_failed") from None
         finally:
             os.close(named)
             os.close(self._naming)
@@ -120,8 +121,10 @@ class Child(asyncio.SubprocessProtocol):
         Raises:
             PeerGone: the server has ended, or does not read its input.
         """
-        if self._stdin is None or self._code is not None or self._stdin.is_closing():
-            raise PeerGone("the server is not running")
+        if self._stdin is None:
+            raise PeerGone("the server is not running", "stopped")
+        if self._code is not None or self._stdin.is_closing():
+            raise ServerExited(ServerExited.before_answer)
         if self._stdin.get_write_buffer_size() > MAX_BACKLOG:
             raise PeerGone("the server does not read its input")
         self._stdin.write(line + b"\n")

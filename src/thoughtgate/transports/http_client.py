@@ -10,13 +10,17 @@ import ssl
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol, cast
-from urllib.parse import urlsplit
 
 import httptools
 
-from thoughtgate.errors import PeerError
-from thoughtgate.transports.http_heads import Headers, KnownHeads, ResponseHead
+from thoughtgate.errors import PeerError, upstream_error
+from thoughtgate.transports.collected_response import Collector, Response
+from thoughtgate.transports.connect_errors import connect_error, lost_error
+from thoughtgate.transports.http_heads import Headers, KnownHeads, ResponseHead, render_request
+from thoughtgate.transports.http_proxy import ProxyAddress, connect_through
+from thoughtgate.transports.origin import parse_origin
 
 CONNECT_TIMEOUT_S: Final = 5.0
 IDLE_S: Final = 4.0
@@ -36,6 +40,8 @@ MAX_BODY: Final = 10 * 1024 * 1024
 _INFORMATIONAL: Final = range(100, 200)
 _BODILESS: Final = frozenset({204, 304})
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+_REFUSALS: Final = frozenset({401, 403})
+"""Statuses that refuse our credentials."""
 
 
 class Receiver(Protocol):
@@ -54,56 +60,13 @@ class Receiver(Protocol):
         """There will be no complete response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The server and endpoint that requests are sent to."""
+class Route(Protocol):
+    """Sends requests in another way."""
 
-    scheme: str
-    host: str
-    port: int
-    target: str
-    """Path and query of the endpoint."""
-
-    @property
-    def authority(self) -> str:
-        """The value of the Host header."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        usual = 443 if self.scheme == "https" else 80
-        return host if self.port == usual else f"{host}:{self.port}"
-
-
-def parse_origin(url: str) -> Origin:
-    """Read an http or https URL.
-
-    Raises:
-        ValueError: the URL has another scheme, a user name or a fragment.
-    """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("it is not an http or https URL with a host")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must not contain credentials")
-    if parts.fragment or any(char <= " " or char == "\x7f" for char in url):
-        raise ValueError("a URL must not contain a fragment or white space")
-    target = parts.path or "/"
-    if parts.query:
-        target += f"?{parts.query}"
-    target.encode("ascii")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return Origin(parts.scheme, parts.hostname, port, target)
-
-
-@dataclass(slots=True)
-class Response:
-    """A complete response."""
-
-    status: int
-    headers: Headers
-    body: bytes
-
-    def header(self, name: bytes) -> bytes | None:
-        """Return the first header of a name, given in lower case."""
-        return next((value for key, value in self.headers if key == name), None)
+    def take(
+        self, head: bytes, body: bytes, receiver: Receiver, principal: str
+    ) -> "ClientExchange":
+        """Send a request."""
 
 
 @dataclass(slots=True)
@@ -115,8 +78,14 @@ class PoolOptions:
     max_idle: int = MAX_IDLE
     tls: ssl.SSLContext | None = None
     """Needed for https."""
+    proxy: ProxyAddress | None = None
+    """Connects to the origin; None to connect directly."""
+    max_answer: int = MAX_BODY
+    """Maximum bytes of an answer or event, for receivers that read one."""
     headers: Headers = field(default_factory=list, repr=False)
     """Sent with every request, such as the credentials for this origin."""
+    address: str = ""
+    """Connect to this IP address, which was checked, instead of resolving the host name again."""
 
 
 class HttpPool:
@@ -130,28 +99,37 @@ class HttpPool:
         self._connecting: dict[asyncio.Task[None], ClientExchange] = {}
         self._closed = False
         self.heads: KnownHeads[ResponseHead] = KnownHeads()
+        self.route: Route | None = None
+        """Another way for requests, if the server speaks another transport."""
         own = _render_headers(self.options.headers)
-        self._shared = b"host: %b\r\n%b" % (self.origin.authority.encode("idna"), own)
+        authority = self.origin.authority.encode("idna")
+        self._shared = b"host: %b\r\n%b" % (authority, own)
+        self._prefix = b""
+        """What precedes the path in a request: a proxy for http needs the whole URL."""
+        if self.options.proxy is not None and self.origin.scheme == "http":
+            self._prefix = b"http://" + authority
+            self._shared += self.options.proxy.header
 
     @property
     def open_connections(self) -> int:
         """The number of connections that exist or are being opened."""
         return len(self._idle) + len(self._busy) + len(self._connecting)
 
-    def send(
+    def send(  # noqa: PLR0917  a keyword would cost every call
         self,
         method: bytes,
         headers: Iterable[tuple[bytes, bytes]],
         body: bytes,
         receiver: Receiver,
         target: bytes = b"",
+        principal: str = "",
     ) -> "ClientExchange":
         """Send a request; the receiver is never called before this returns.
 
         Host and Content-Length are added here. A header that contains a line break fails the
-        request.
+        request. ``principal`` is whose credentials to use, if there are some of each.
         """
-        return self.send_prepared(self.prepare(method, headers, target), body, receiver)
+        return self.send_prepared(self.prepare(method, headers, target), body, receiver, principal)
 
     def prepare(
         self, method: bytes, headers: Iterable[tuple[bytes, bytes]], target: bytes = b""
@@ -164,6 +142,7 @@ class HttpPool:
         parts = [
             method,
             b" ",
+            self._prefix,
             target or self.origin.target.encode(),
             b" HTTP/1.1\r\n",
             self._shared,
@@ -176,26 +155,49 @@ class HttpPool:
         is_whole = head.count(b"\n") == head.count(b"\r") == lines and b"\0" not in head
         return head if is_whole else b""
 
-    def send_prepared(self, head: bytes, body: bytes, receiver: Receiver) -> "ClientExchange":
-        """Send a request with a head from ``prepare``; otherwise like ``send``."""
-        if body or head.startswith(b"POST"):
-            data = b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
-        else:
-            data = head + b"\r\n"
-        exchange = ClientExchange(receiver, data)
+    def send_prepared(
+        self,
+        head: bytes,
+        body: bytes,
+        receiver: Receiver,
+        principal: str = "",
+        *,
+        routed: bool = True,
+    ) -> "ClientExchange":
+        """Send a request with a head from ``prepare``; otherwise like ``send``.
+
+        With ``routed``, the request may take the pool's ``route`` instead.
+        """
+        if self.route is not None and routed and head:
+            return self.route.take(head, body, receiver, principal)
+        exchange = ClientExchange(receiver, render_request(head, body))
         if not head:
-            reason = "a header holds a line end"
-            asyncio.get_running_loop().call_soon(exchange.fail, "invalid_request", reason)
+            error = PeerError("invalid_request", "a header holds a line end")
+            asyncio.get_running_loop().call_soon(exchange.fail, error)
             return exchange
-        connection = self._take_idle()
-        if connection is not None:
-            self._busy.add(connection)
-            connection.begin(exchange)
-        else:
-            task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
-            self._connecting[task] = exchange
-            task.add_done_callback(self._connecting.pop)
+        self.begin(exchange)
         return exchange
+
+    def begin(self, exchange: "ClientExchange") -> None:
+        """Write a request to an idle connection, or to a new one."""
+        oldest = time.monotonic() - self.options.idle_s
+        while self._idle:
+            connection = self._idle.pop()
+            transport = connection.transport
+            is_usable = transport is not None and not transport.is_closing()
+            if is_usable and connection.idle_since >= oldest:
+                self._busy.add(connection)
+                connection.begin(exchange)
+                return
+            connection.close()
+        task = asyncio.get_running_loop().create_task(self._connect_for(exchange))
+        self._connecting[task] = exchange
+        task.add_done_callback(self._connecting.pop)
+
+    def intercepts(self, exchange: "ClientExchange", head: ResponseHead) -> bool:
+        """Return whether a refusal of our credentials is handled here, not by its receiver."""
+        del exchange, head
+        return False
 
     async def request(
         self,
@@ -206,33 +208,36 @@ class HttpPool:
         target: str = "",
         timeout_s: float = 30.0,
         limit: int = MAX_BODY,
+        principal: str = "",
     ) -> Response:
         """Send a request and collect the whole response.
 
         Raises:
             PeerError: there is no response, or it is too late or too large.
         """
-        collector = _Collector(limit)
+        collector = Collector(limit)
         _render_headers(headers := list(headers))
-        exchange = self.send(method.encode(), headers, body, collector, target.encode())
+        exchange = self.send(method.encode(), headers, body, collector, target.encode(), principal)
         try:
             async with asyncio.timeout(timeout_s):
                 return await collector.response
         except TimeoutError:
-            raise PeerError("upstream_timeout", "the server did not answer in time") from None
+            raise upstream_error("answer_timeout") from None
         finally:
             exchange.abort()
 
-    async def probe(self) -> bool:
-        """Tell whether the origin accepts connections; a new connection stays in the pool."""
+    async def probe(self) -> PeerError | None:
+        """Return why the origin accepts no connections; a new connection stays in the pool."""
         if self._idle:
-            return True
+            return None
         try:
             connection = await self._connect()
-        except (OSError, ValueError):
-            return False
+        except PeerError as error:
+            return error
+        except (OSError, ValueError) as error:
+            return connect_error(error)
         self.release(connection, reusable=True)
-        return True
+        return None
 
     async def close(self) -> None:
         """Close every connection; waiting receivers get ``failed``."""
@@ -242,45 +247,39 @@ class HttpPool:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
         for exchange in connecting.values():
-            exchange.fail("upstream_connection_failed", "the gate is closing")
+            exchange.fail(upstream_error("gate_closing"))
         for connection in [*self._idle, *self._busy]:
             connection.close()
         self._idle.clear()
 
-    def _take_idle(self) -> "_Connection | None":
-        oldest = time.monotonic() - self.options.idle_s
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.idle_since >= oldest and connection.is_usable:
-                return connection
-            connection.close()
-        return None
-
     async def _connect(self) -> "_Connection":
         origin, options = self.origin, self.options
+        tls = options.tls if origin.scheme == "https" else None
         async with asyncio.timeout(options.connect_timeout_s):
+            if (proxy := options.proxy) is not None:
+                make = partial(_Connection, self)
+                place = (origin.host, origin.port, tls)
+                return await connect_through(proxy, make, *place, address=options.address)
             _, protocol = await asyncio.get_running_loop().create_connection(
                 lambda: _Connection(self),
-                origin.host,
+                options.address or origin.host,
                 origin.port,
-                ssl=options.tls if origin.scheme == "https" else None,
-                server_hostname=origin.host if origin.scheme == "https" else None,
+                ssl=tls,
+                server_hostname=origin.host if tls is not None else None,
             )
         return protocol
 
     async def _connect_for(self, exchange: "ClientExchange") -> None:
         try:
             protocol = await self._connect()
-        except ssl.SSLError:
-            exchange.fail("upstream_connection_failed", "the server's certificate is not trusted")
-        except TimeoutError:
-            exchange.fail("upstream_connection_failed", "the server cannot be reached in time")
-        except (OSError, ValueError):
-            exchange.fail("upstream_connection_failed", "the server cannot be reached")
+        except PeerError as error:
+            exchange.fail(error)
+        except (OSError, ValueError) as error:
+            exchange.fail(connect_error(error))
         else:
             if exchange.is_over or self._closed:
                 protocol.close()
-                exchange.fail("upstream_connection_failed", "the gate is closing")
+                exchange.fail(upstream_error("gate_closing"))
                 return
             self._busy.add(protocol)
             protocol.begin(exchange)
@@ -327,6 +326,11 @@ class ClientExchange:
         """Whether the response is complete, failed or given up."""
         return self.receiver is None
 
+    @property
+    def max_answer(self) -> int:
+        """Maximum bytes of an answer or event; the receiver enforces it."""
+        return self.connection.max_answer if self.connection is not None else MAX_BODY
+
     def finish(self) -> None:
         """Tell the receiver that the response is complete."""
         receiver, self.receiver = self.receiver, None
@@ -334,12 +338,12 @@ class ClientExchange:
         if receiver is not None:
             receiver.ended()
 
-    def fail(self, kind: str, reason: str) -> None:
+    def fail(self, error: PeerError) -> None:
         """Tell the receiver that no complete response will come."""
         receiver, self.receiver = self.receiver, None
         self.connection = None
         if receiver is not None:
-            receiver.failed(PeerError(kind, reason))
+            receiver.failed(error)
 
     def abort(self) -> None:
         """Close the connection without telling the receiver, which no longer waits."""
@@ -384,6 +388,11 @@ class _Connection(asyncio.Protocol):
         self._keep_alive = False
         self._until_close = False
         self.idle_since = 0.0
+
+    @property
+    def max_answer(self) -> int:
+        """Maximum bytes of an answer or event."""
+        return self._pool.options.max_answer
 
     @property
     def is_usable(self) -> bool:
@@ -435,10 +444,11 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             self._desynced = True
         except httptools.HttpParserError:
-            self._broken("the server's answer is not HTTP")
+            self._broken(upstream_error("not_http"))
             return
         if len(self._headers) > MAX_HEADERS or self._bare > MAX_HEAD:
-            self._broken("the server's answer has too many headers")
+            reason = "the server's answer has too many headers"
+            self._broken(upstream_error("too_large", reason))
         elif self._complete:
             self._finish()
 
@@ -451,7 +461,7 @@ class _Connection(asyncio.Protocol):
         if self._until_close and not self._in_head and exc is None:
             exchange.finish()
         else:
-            exchange.fail("upstream_connection_failed", "the server closed the connection")
+            exchange.fail(lost_error(exc))
 
     # The parser's callbacks.
 
@@ -479,11 +489,15 @@ class _Connection(asyncio.Protocol):
         self._learn(fresh, head)
         exchange = self._exchange
         if exchange is not None and exchange.receiver is not None:
+            if status in _REFUSALS and self._pool.intercepts(exchange, head):
+                self._exchange = None
+                self.close()
+                return
             exchange.receiver.started(head)
 
     def _learn(self, fresh: bytes, head: ResponseHead) -> None:
         """Cache a head, if its next response can be read without the parser."""
-        if not fresh or not self._keep_alive or head.status in _BODILESS:
+        if not fresh or not self._keep_alive or head.status in _BODILESS | _REFUSALS:
             return
         framing = [one for one in head.headers if one[0] in _FRAMING]
         if len(framing) == 1 and framing[0][0] == b"content-length":
@@ -496,7 +510,8 @@ class _Connection(asyncio.Protocol):
         receiver = exchange.receiver
         if receiver is not None:
             receiver.started(head)
-            if exchange.receiver is not None:
+            # Looked up again: it may have given up, or have the body decompressed first.
+            if (receiver := exchange.receiver) is not None:
                 receiver.received(body)
         self._finish()
 
@@ -528,40 +543,12 @@ class _Connection(asyncio.Protocol):
         if exchange is not None:
             exchange.finish()
 
-    def _broken(self, reason: str) -> None:
+    def _broken(self, error: PeerError) -> None:
         exchange, self._exchange = self._exchange, None
         self._pool.forget(self)
         self.close()
         if exchange is not None:
-            exchange.fail("upstream_connection_failed", reason)
-
-
-class _Collector:
-    """A receiver that collects a complete response."""
-
-    def __init__(self, limit: int) -> None:
-        self.response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._limit = limit
-        self._status = 0
-        self._headers: Headers = []
-        self._body = bytearray()
-
-    def started(self, head: ResponseHead) -> None:
-        self._status = head.status
-        self._headers = head.headers
-
-    def received(self, chunk: bytes) -> None:
-        self._body += chunk
-        if len(self._body) > self._limit:
-            self.failed(PeerError("upstream_connection_failed", "the server's answer is too large"))
-
-    def ended(self) -> None:
-        if not self.response.done():
-            self.response.set_result(Response(self._status, self._headers, bytes(self._body)))
-
-    def failed(self, error: PeerError) -> None:
-        if not self.response.done():
-            self.response.set_exception(error)
+            exchange.fail(error)
 
 
 def _render_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

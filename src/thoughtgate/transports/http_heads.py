@@ -148,3 +148,10 @@ def _size(head: RequestHead) -> int:
     """
     headers = head.wire_headers
     return len(head.target) + sum(len(name) + len(value) for name, value in headers)
+
+
+def render_request(head: bytes, body: bytes) -> bytes:
+    """Return a whole request."""
+    if body or head.startswith(b"POST"):
+        return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
+    return head + b"\r\n"

@@ -11,14 +11,14 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import httptools
 
 from thoughtgate.transports.http_heads import MAX_HEAD, KnownHeads, RequestHead, wrong_head
+from thoughtgate.transports.server_limits import ServerLimits
 
 MAX_PIPELINED: Final = 8
 """Maximum number of pipelined requests per connection; beyond it, reading pauses."""
@@ -42,18 +42,8 @@ _CLOSE: Final = b"connection: close\r\n"
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """Limits on what a client may send, and how slowly."""
-
-    max_body: int = 1_048_576
-    head_timeout_s: float = 10.0
-    """From a request's first byte to the end of its head."""
-    body_timeout_s: float = 30.0
-    """From the end of the head to the end of the body."""
-    keep_alive_s: float = 60.0
-    stall_timeout_s: float = 30.0
-    """How long a client may leave its response unread."""
+PeerCertificate = dict[str, Any]
+"""A certificate as the ``ssl`` module describes it."""
 
 
 class Handler(Protocol):
@@ -121,6 +111,10 @@ class Exchange:
         """Rendered headers that are added to every response."""
         self.is_streaming = False
         """Whether the head of a streamed response was sent."""
+
+    def certificate(self) -> PeerCertificate | None:
+        """Return the client's certificate, which TLS has verified; None if it was not asked for."""
+        return self._connection.certificate()
 
     @property
     def is_stalled(self) -> bool:
@@ -499,6 +493,11 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
         elif exchange is self._current and self._reading is not exchange:
             self._next()
+
+    def certificate(self) -> PeerCertificate | None:
+        """Return the certificate of the client."""
+        transport = self._transport
+        return transport.get_extra_info("peercert") if transport is not None else None
 
     def abort(self) -> None:
         """Abort the connection."""

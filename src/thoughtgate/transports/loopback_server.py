@@ -9,12 +9,15 @@ from typing import Final
 
 from thoughtgate.errors import UsageError
 from thoughtgate.transports.asgi import App, AsgiHandler
-from thoughtgate.transports.http_server import Handler, HttpServer, ServerLimits
+from thoughtgate.transports.http_server import Handler, HttpServer
+from thoughtgate.transports.server_limits import ServerLimits
 
 HOST: Final = "127.0.0.1"
 
-KEEP_ALIVE_S: Final = 3600
-"""Idle connections are kept open: a closed connection tells a shim that the service has ended."""
+KEEP_ALIVE_S: Final = 7 * 24 * 3600
+"""Idle connections are kept open: a closed connection tells a shim that the service has ended.
+
+A week, because all connections of a service that was stopped (Ctrl-Z) were idle meanwhile."""
 
 MAX_BODY: Final = 16 * 1024 * 1024
 """Maximum bytes of a request: the largest call, as JSON inside JSON."""

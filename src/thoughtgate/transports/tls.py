@@ -2,8 +2,10 @@
 
 import os
 import ssl
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 SYSTEM_FILES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch, Alpine
@@ -13,20 +15,122 @@ SYSTEM_FILES: Final = (
 )
 """Where systems keep the certificates that they trust."""
 
+LOOK_EVERY_S: Final = 1.0
+"""How often new connections look whether the files of a context have changed."""
 
-def client_context(ca_file: str = "") -> ssl.SSLContext:
-    """Return a context that trusts the system's certificates and those in ``ca_file``."""
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+class ReloadedContext(ssl.SSLContext):
+    """A context that is built again from its files when they have changed.
+
+    Each new connection uses the latest context that could be built, so a file that is being replaced
+    or is wrong breaks nothing, and connections that exist go on with what they have. Event loops
+    only call ``wrap_bio`` on a context; all other settings are those of the context behind it.
+    """
+
+    _build: Callable[[], ssl.SSLContext]
+    _files: tuple[str, ...]
+    _report: Callable[[str], None]
+    _current: ssl.SSLContext
+    _stamp: Stamp
+    _looked_at: float
+
+    def __new__(
+        cls,
+        build: Callable[[], ssl.SSLContext],
+        files: Sequence[str],
+        report: Callable[[str], None],
+    ) -> Self:
+        """Build the first context from ``files``; ``report`` is called when they were read again.
+
+        Raises:
+            OSError: a file cannot be used.
+        """
+        made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+        made._build, made._files, made._report = build, tuple(files), report
+        made._stamp = made._read_stamp()
+        made._current = build()
+        made._looked_at = time.monotonic()
+        return made
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        """Start TLS on a new connection."""
+        if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
+            self.look()
+        return self._current.wrap_bio(*args, **options)
+
+    def look(self) -> None:
+        """Build the context again if a file has changed; keep the old one if that fails."""
+        self._looked_at = time.monotonic()
+        stamp = self._read_stamp()
+        if stamp == self._stamp:
+            return
+        # Also if the files turn out to be wrong, so that each state is reported only once.
+        self._stamp = stamp
+        try:
+            self._current = self._build()
+        except (OSError, ValueError) as error:
+            self._report(f"changed certificate files cannot be used: {reason_of(error)}")
+        else:
+            self._report("changed certificate files are in use for new connections")
+
+    def _read_stamp(self) -> Stamp:
+        return tuple(_stamp_of(file) for file in self._files)
+
+
+def _stamp_of(file: str) -> tuple[int, int, int]:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be used; the library's own text may name places in its source."""
+    if isinstance(error, ssl.SSLError):
+        return _SSL_REASONS.get(error.reason, "it holds no certificate or key that belongs there")
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+_SSL_REASONS: Final = {
+    "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
+    "NO_CERTIFICATE_OR_CRL_FOUND": "there is no certificate in it",
+}
+
+
+def client_context(ca_file: str = "", certificate: str = "", key: str = "") -> ssl.SSLContext:
+    """Return a context that trusts the system's certificates and those in ``ca_file``.
+
+    ``certificate`` and ``key`` are what a server is shown that asks for a client certificate.
+
+    Raises:
+        OSError: a file cannot be read, or the two do not belong together.
+    """
     context = ssl.create_default_context()
+    # Not as SSLKEYLOGFILE says: whoever has the keys of a connection can read the tokens on it, and the
+    # environment of a gate that an agent starts belongs to the governed side.
+    context.keylog_filename = None  # type: ignore[assignment]
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     _trust_system(context)
     if ca_file:
         context.load_verify_locations(cafile=ca_file)
+    if certificate:
+        context.load_cert_chain(certificate, key, _no_password)
     return context
 
 
-def server_context(certificate: str, key: str) -> ssl.SSLContext:
+def _no_password() -> str:
+    """Answer for a key that needs a password: otherwise OpenSSL would ask at the terminal."""
+    raise ValueError("the key needs a password; store it without one")
+
+
+def server_context(certificate: str, key: str, client_ca: str = "") -> ssl.SSLContext:
     """Return a context for a listener with a certificate chain and its key, in PEM files.
+
+    With ``client_ca``, clients must show a certificate that one of the CAs in that file has issued.
 
     Raises:
         OSError: a file cannot be read, or the two do not belong together.
@@ -34,7 +138,10 @@ def server_context(certificate: str, key: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key, _no_password)
+    if client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cafile=client_ca)
     return context
 
 

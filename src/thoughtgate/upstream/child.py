@@ -13,7 +13,7 @@ from typing import Any, Final
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.commands import ToServer
 from thoughtgate.core.record_events import Record
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, upstream_error
 from thoughtgate.gate.background import spawn
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
@@ -83,7 +83,7 @@ class ChildUpstream:
             await self._spare.ready()
         elif shutil.which(self._command.command, path=self._command.env.get("PATH")) is None:
             reason = "the server could not be started: No such file or directory"
-            raise PeerError("server_start_failed", reason)
+            raise upstream_error("start_failed", reason)
 
     async def close(self) -> None:
         """Stop every process."""

@@ -21,13 +21,13 @@ from thoughtgate.core.negotiation import (
     params_for_legacy,
     params_for_modern,
 )
-from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.errors import PeerError, PeerGone, ServerExited, upstream_error
 from thoughtgate.gate.background import finish, spawn
-from thoughtgate.gate.clock import now
+from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.wire.frame import find_id
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
 from thoughtgate.wire.methods import CANCELLED, LISTEN, PROGRESS
-from thoughtgate.wire.replies import error_object
+from thoughtgate.wire.replies import error_object, render
 from thoughtgate.wire.revisions import LATEST, LEGACY, META
 
 DISCOVER: Final = "server/discover"
@@ -38,6 +38,14 @@ DISCOVER_S: Final = 2.0
 
 MAX_PENDING: Final = 10_000
 """Maximum number of open requests of the hub per server."""
+
+LISTEN_AGAIN_S: Final = 1.0
+MAX_LISTEN_AGAIN_S: Final = 30.0
+"""Delays before a subscription that ended is made again; they double, and begin anew after one that
+lasted for the longest delay."""
+
+MAX_GIVEN_UP: Final = 10_000
+"""Number of requests without a waiting caller whose late responses are recognised."""
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -53,6 +61,9 @@ class Receiver(Protocol):
 
     def lost(self, gone: PeerGone) -> None:
         """Handle the end of the process or session; a request that revealed it fails as well."""
+
+    def reopened(self, result: dict[str, Any]) -> None:
+        """Handle a new session in place of one that the server has forgotten."""
 
 
 class Carrier(Protocol):
@@ -87,6 +98,9 @@ class Audience(Protocol):
     def server_refused(self, fault: Fault, line: bytes) -> None:
         """Handle a server frame that could not be read safely and was dropped."""
 
+    def server_reopened(self, connection: "ServerConnection") -> None:
+        """Handle a new session in place of one that the server has forgotten."""
+
 
 class Caller(Protocol):
     """Waits for the response to one request."""
@@ -112,6 +126,8 @@ class ServerConnection:
         """Who waits for the open requests, by their ids on this connection."""
         self._standing: set[RequestId] = set()
         """Requests that stay open as long as the connection does."""
+        self._given_up: dict[RequestId | None, None] = {}
+        """Requests that nobody waits for any more, the oldest first; a late response is no fault."""
         self._declared: dict[str, Any] = {}
         self._closing = False
         self._listening: asyncio.Task[None] | None = None
@@ -168,7 +184,7 @@ class ServerConnection:
         self._closing = True
         self.is_open = False
         await finish(self._listening)
-        self._fail_all(PeerGone("the server was stopped"))
+        self._fail_all(PeerGone("the server was stopped", "stopped"))
         await self._carrier.close()
 
     async def _negotiate(self) -> None:
@@ -205,12 +221,15 @@ class ServerConnection:
 
         Raises:
             PeerGone: the server has ended.
-            PeerError: the server is modern, but supports no revision that the gate supports.
+            PeerError: the server is modern, but supports no revision that the gate supports; or it
+                needs a login.
         """
         if not discover.done():
             return False
         if isinstance(error := discover.exception(), PeerGone):
             raise error
+        if isinstance(error, PeerError) and error.cause == "login_required":
+            raise error  # It says nothing about revisions, and ``initialize`` would fail too.
         if error is not None:
             return False
         body = discover.result().body
@@ -219,7 +238,7 @@ class ServerConnection:
             data = fault.get("data")
             spoken = data.get("supported") if type(data) is dict else None
             if type(spoken) is list and not any(version in LEGACY for version in spoken):
-                raise PeerError("server_start_failed", "the server speaks no known revision")
+                raise upstream_error("wrong_revision")
             return False
         result = body.get("result")
         if type(result) is not dict or type(result.get("supportedVersions")) is not list:
@@ -248,7 +267,7 @@ class ServerConnection:
     def _initialized(self, reply: Message) -> dict[str, Any]:
         result = initialized_by(reply.body)
         if result is None:
-            raise PeerError("server_start_failed", "the server did not answer initialize properly")
+            raise upstream_error("bad_handshake")
         self.version = result["protocolVersion"]
         self._learn(result)
         self.say({"jsonrpc": "2.0", "method": INITIALIZED})
@@ -318,8 +337,12 @@ class ServerConnection:
 
     def forget(self, ident: RequestId) -> None:
         """Forget a request that is over, or whose caller no longer waits."""
-        self._callers.pop(ident, None)
         self._standing.discard(ident)
+        if self._callers.pop(ident, None) is None:
+            return
+        self._given_up[ident] = None
+        if len(self._given_up) > MAX_GIVEN_UP:
+            del self._given_up[next(iter(self._given_up))]
 
     def say(self, body: dict[str, Any]) -> None:
         """Send a message that expects no response; ignore a server that cannot be reached."""
@@ -350,10 +373,32 @@ class ServerConnection:
             earlier.cancel()
 
     async def _listen(self, wanted: dict[str, Any]) -> None:
-        try:
-            await self.ask(LISTEN, {"notifications": wanted})
-        except (PeerGone, PeerError):
-            return
+        """Keep a subscription open, until the server refuses it or is gone."""
+        delay = LISTEN_AGAIN_S
+        while True:
+            began = monotonic()
+            try:
+                reply = await self.ask(LISTEN, {"notifications": wanted})
+            except PeerGone:
+                return
+            except PeerError:
+                pass  # Such as a broken connection.
+            else:
+                if "error" in reply.body:
+                    return
+            if monotonic() - began >= MAX_LISTEN_AGAIN_S:
+                delay = LISTEN_AGAIN_S
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, MAX_LISTEN_AGAIN_S)
+            # Once the next subscription is requested: what changed in between was not announced.
+            asyncio.get_running_loop().call_soon(self._announce_missed, wanted)
+
+    def _announce_missed(self, wanted: dict[str, Any]) -> None:
+        for name in ("tools", "prompts", "resources"):
+            if f"{name}ListChanged" in wanted and not self._closing:
+                body = {"jsonrpc": "2.0", "method": f"notifications/{name}/list_changed"}
+                message = Message(NOTIFICATION, None, body["method"], body, render(body))
+                self._audience.server_sent(message)
 
     def _cancel(self, ident: int, method: str) -> None:
         if self._closing or method == "initialize":
@@ -379,6 +424,8 @@ class ServerConnection:
             self._notified(message)
         elif caller := self._callers.pop(message.id, None):
             caller.answered(message)
+        elif message.id in self._given_up:
+            del self._given_up[message.id]
         else:
             fault = Fault("invalid_request", "", "unknown_response", None, answerable=False)
             self._audience.server_refused(fault, message.raw)
@@ -395,6 +442,12 @@ class ServerConnection:
         self._fail_all(gone)
         if not self._closing:
             self._audience.server_lost(gone)
+
+    def reopened(self, result: dict[str, Any]) -> None:
+        """Learn what the server says of itself in its new session."""
+        self.version = result["protocolVersion"]
+        self._learn(result)
+        self._audience.server_reopened(self)
 
     def _notified(self, message: Message) -> None:
         """Pass a notification that names a request to its caller, any other to the audience."""
@@ -414,7 +467,7 @@ class ServerConnection:
         callers, self._callers = self._callers, {}
         for caller in callers.values():
             # One exception per request: a shared one would collect every waiter's traceback.
-            caller.failed(type(gone)(str(gone)))
+            caller.failed(type(gone)(str(gone), gone.cause))
 
 
 class _Waiting:
@@ -445,9 +498,9 @@ class _Waiting:
 
 def not_sent(key: RequestId, error: PeerError | PeerGone) -> NotSent:
     """Return the event for a request of an agent that gets no response because of an error."""
-    kind = error.kind if isinstance(error, PeerError) else "upstream_connection_failed"
-    text = error.before_answer if isinstance(error, ServerExited) else ""
-    return NotSent(key, kind, now(), str(error), text)
+    reason = str(error) if error.cause else ""
+    text = error.before_answer if isinstance(error, ServerExited) else reason
+    return NotSent(key, error.kind, now(), error.facts, text)
 
 
 def wanted_changes(capabilities: dict[str, Any], uris: list[str]) -> dict[str, Any]:

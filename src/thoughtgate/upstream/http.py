@@ -11,8 +11,9 @@ from thoughtgate.core.commands import ToServer
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
-from thoughtgate.transports.http_client import HttpPool
+from thoughtgate.transports.http_client import ClientExchange, HttpPool, Receiver
 from thoughtgate.transports.http_heads import Headers, ResponseHead
+from thoughtgate.upstream.health import ServerHealth
 from thoughtgate.upstream.http_answer import HttpLeg, Owner
 from thoughtgate.upstream.notices import Notices
 from thoughtgate.wire import headers as mirror
@@ -34,8 +35,9 @@ class HttpUpstream:
     needs_sessions = False
     """False: the server itself refuses requests that need a session."""
 
-    def __init__(self, pool: HttpPool, *, traces: bool = False) -> None:
+    def __init__(self, pool: HttpPool, health: ServerHealth, *, traces: bool = False) -> None:
         self.pool = pool
+        self.health = health
         self.traces = traces
         """Whether the trace headers name the gate's own span."""
         self.on_refused: Callable[[bytes, str], None] = lambda _line, _check: None
@@ -59,39 +61,55 @@ class HttpUpstream:
         """Check regularly whether the server accepts connections, even while no calls arrive."""
         while True:
             self.pool.drop_idle()
-            self.is_up = await self.pool.probe()
+            error = await self.pool.probe()
+            self.is_up = error is None
+            if error is not None:
+                self.health.failed(error)
+            elif not self.health.is_settled:
+                self.health.reachable()
             await asyncio.sleep(LOOK_EVERY_S if self.is_up else RETRY_S)
 
     def send_prepared(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, head: bytes
     ) -> HttpLeg:
         """POST a frame with a head that is already rendered."""
-        leg = HttpLeg(owner, driver, frame.key)
-        leg.exchange = self.pool.send_prepared(head, frame.data, leg)
+        leg = HttpLeg(owner, driver, frame.key, self.health)
+        leg.exchange = self.pool.send_prepared(head, frame.data, leg, driver.principal)
         return leg
 
     def send(
         self, owner: Owner, driver: SessionDriver, frame: ToServer, headers: Headers
     ) -> HttpLeg:
         """POST a frame."""
-        leg = HttpLeg(owner, driver, frame.key)
+        leg = HttpLeg(owner, driver, frame.key, self.health)
         headers = self.traced(headers, frame)
-        leg.exchange = self.pool.send(b"POST", headers, frame.data, leg)
+        leg.exchange = self._send(driver, b"POST", headers, frame.data, leg)
         return leg
 
     def request(
         self, owner: Owner, driver: SessionDriver, method: bytes, headers: Headers
     ) -> HttpLeg:
         """Forward an agent's GET or DELETE."""
-        leg = HttpLeg(owner, driver, None)
-        leg.exchange = self.pool.send(method, headers, b"", leg)
+        leg = HttpLeg(owner, driver, None, self.health)
+        leg.exchange = self._send(driver, method, headers, b"", leg)
         return leg
+
+    def _send(
+        self,
+        driver: SessionDriver,
+        method: bytes,
+        headers: Headers,
+        body: bytes,
+        receiver: Receiver,
+    ) -> ClientExchange:
+        """Send a request with the credentials of the agent's principal."""
+        return self.pool.send(method, headers, body, receiver, b"", driver.principal)
 
     def notify(self, driver: SessionDriver, frame: ToServer) -> None:
         """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
         if driver.is_modern:
             return  # 2026-07-28: closing the response stream is the cancellation.
-        sent = self.pool.send(b"POST", _session_headers(driver), frame.data, _Ignored())
+        sent = self._send(driver, b"POST", _session_headers(driver), frame.data, _Ignored())
         self.notices.add(sent)
 
     def send_detached(

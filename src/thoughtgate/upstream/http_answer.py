@@ -9,17 +9,21 @@ from functools import lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
-from thoughtgate.core.events import NotSent, ServerSent
-from thoughtgate.errors import PeerError
+from thoughtgate.core.events import ServerSent
+from thoughtgate.errors import PeerError, upstream_error
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
+from thoughtgate.transports.content_coding import Decompressor, is_known, unknown_encoding
 from thoughtgate.transports.http_client import ClientExchange
 from thoughtgate.transports.http_heads import Headers, ResponseHead
+from thoughtgate.upstream.client import not_sent
+from thoughtgate.upstream.health import ServerHealth
+from thoughtgate.upstream.http_failures import status_error
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import one_line
 from thoughtgate.wire.fast_frame import read_quickly
 from thoughtgate.wire.frame import read_frame
-from thoughtgate.wire.message import RESPONSE, Message, RequestId
+from thoughtgate.wire.message import RESPONSE, Fault, Message, RequestId
 from thoughtgate.wire.methods import input_requests
 from thoughtgate.wire.replies import render
 from thoughtgate.wire.sse import (
@@ -31,8 +35,11 @@ from thoughtgate.wire.sse import (
 )
 from thoughtgate.wire.unchecked import unchecked
 
-MAX_ANSWER: Final = 10 * 1024 * 1024
-"""Maximum size of a JSON response in bytes, the same as on stdio."""
+UNCHECKED: Final = 65_536
+"""Bytes of a response below which its limit is not looked up: no server has a smaller one."""
+
+_OTHER_FIELDS: Final = 65_536
+"""Maximum bytes of an event besides its data."""
 
 _OK: Final = 200
 _PASSED: Final = frozenset({*range(200, 300), *range(400, 600)})
@@ -43,6 +50,10 @@ _NOT_OURS: Final = frozenset({401, 403, 407})
 """Statuses that refuse the gate's credentials; the agent can do nothing about them."""
 _TELLING: Final = frozenset({404, 429, 503})
 """Statuses that tell the agent what to do: open a new session, or retry later."""
+
+
+_READ: Final = frozenset({mirror.SESSION, b"retry-after", b"location"})
+"""Headers that are kept apart; the first of each counts."""
 
 
 _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
@@ -71,12 +82,16 @@ class _HeadFacts(NamedTuple):
 
     is_json: bool
     is_stream: bool
-    is_readable: bool
-    """False for a response with two content types, or with a compression we did not ask for."""
+    fault: str
+    """The cause if the body cannot be read, such as two content types."""
+    encoding: bytes
+    """The compression of the body, if any."""
     session: str
     """The session id that the server assigned, if any."""
     headers: bytes
     """The headers to forward to the agent, except the session id."""
+    retry_after: bytes = b""
+    location: bytes = b""
 
 
 class Owner(Protocol):
@@ -103,7 +118,7 @@ class Owner(Protocol):
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """Pass on the HTTP response to a message that expects no JSON-RPC response."""
 
-    def failed(self, kind: str, status: int = 200) -> None:
+    def failed(self, error: PeerError, status: int = 200) -> None:
         """Handle a missing response; ``status`` is the HTTP status for the agent."""
 
     def session_named(self, upstream: str) -> str:
@@ -157,11 +172,31 @@ class HttpAnswer:
         if type(facts) is not _HeadFacts:
             facts = head.memo = _read_head(head)
         self._facts = facts
-        if not facts.is_readable or head.status not in _PASSED:
-            self._lose(f"the server's answer cannot be read (HTTP status {head.status})")
-        elif facts.is_stream and head.status == _OK:
-            self._splitter = EventSplitter()
+        if head.status not in _PASSED:
+            self._lose(self._status_error())
+            return
+        if facts.fault:
+            self._lose(upstream_error(facts.fault))
+            return
+        if facts.encoding and not self._decompress(facts.encoding):
+            return
+        if facts.is_stream and head.status == _OK:
+            self._splitter = EventSplitter(self._max_answer + _OTHER_FIELDS)
             self._start_stream()
+
+    def _decompress(self, encoding: bytes) -> bool:
+        """Have the body decompressed before it is received; False if its encoding is unknown."""
+        exchange = self.exchange
+        if exchange is None or not is_known(encoding):
+            self._lose(unknown_encoding(encoding, self._status))
+            return False
+        exchange.receiver = Decompressor(exchange, self, encoding)
+        return True
+
+    @property
+    def _max_answer(self) -> int:
+        """Maximum bytes of a JSON response, or of the data of an event."""
+        return self.exchange.max_answer if self.exchange is not None else UNCHECKED
 
     def received(self, chunk: bytes) -> None:
         """Handle a chunk of the body."""
@@ -170,13 +205,13 @@ class HttpAnswer:
         if self._splitter is None:
             self._size += len(chunk)
             self._body.append(chunk)
-            if self._size > MAX_ANSWER:
-                self._lose("the server's answer is too large")
+            if self._size > UNCHECKED and self._size > self._max_answer:
+                self._lose(upstream_error("too_large"))
             return
         try:
             events = self._splitter.feed(chunk)
         except EventTooLongError:
-            self._lose("the server's answer is too large")
+            self._lose(upstream_error("too_large"))
             return
         for event in events:
             self._take_event(event)
@@ -199,11 +234,30 @@ class HttpAnswer:
             self.is_over = True
             self._break_off(error)
 
-    def _lose(self, reason: str) -> None:
+    def _lose(self, error: PeerError) -> None:
         """Give up a response that is unreadable or too large; do not resume it."""
         self.abort()
         self._saw_id = False
-        self._break_off(PeerError("upstream_connection_failed", reason))
+        self._break_off(error)
+
+    def _status_error(self, *, in_session: bool = False) -> PeerError:
+        """Return the error for the status of this response, which is not a success."""
+        facts = self._facts
+        return status_error(
+            self._status,
+            retry_after=facts.retry_after,
+            location=facts.location,
+            in_session=in_session,
+        )
+
+    def _useless_error(self, message: Message | Fault | None) -> PeerError:
+        """Return the error for a successful response that does not answer its request."""
+        if self._size and not self._facts.is_json:
+            return upstream_error("wrong_type")
+        if isinstance(message, Message):
+            is_response = message.shape == RESPONSE
+            return upstream_error("wrong_id" if is_response else "no_answer")
+        return upstream_error("not_json" if self._size else "no_answer")
 
     # Implemented by subclasses.
 
@@ -233,14 +287,17 @@ class HttpLeg(HttpAnswer):
     Its owner pauses it while the agent is slow.
     """
 
-    __slots__ = ("_event", "_is_awaited", "driver", "owner")
+    __slots__ = ("_event", "_health", "_is_awaited", "driver", "owner")
 
     passes_stream = True
 
-    def __init__(self, owner: Owner, driver: SessionDriver, key: RequestId | None) -> None:
+    def __init__(
+        self, owner: Owner, driver: SessionDriver, key: RequestId | None, health: ServerHealth
+    ) -> None:
         self.owner = owner
         self.driver = driver
         self.key = key
+        self._health = health
         self.exchange = None
         self.is_over = False
         self._status = 0
@@ -308,18 +365,22 @@ class HttpLeg(HttpAnswer):
             outbox.later(self.owner.stream_wrote, event.raw)
             return
         self._event = event
-        frames = self.driver.feed(ServerSent(event.data, now(), read_quickly(event.data)), self)
+        if not self._health.is_settled:
+            self._health.answered()
+        message = read_quickly(event.data, len(event.data))
+        frames = self.driver.feed(ServerSent(event.data, now(), message), self)
         if not frames and event.id is not None:
             # The message was dropped. Pass its event id on nevertheless, so that a client that
             # resumes does not request it again.
             outbox.later(self.owner.stream_wrote, replace_data(event, None))
 
-    def _end_stream(self) -> None:
+    def _end_stream(self, error: PeerError | None = None) -> None:
         """End the stream; a request that is still unanswered fails unless it can be resumed."""
         if self.key is not None and not (self._saw_id and not self.driver.is_modern):
             self._event = Event(b"data:\n\n", None, None)
-            at = now()
-            self.driver.feed(NotSent(self.key, "upstream_connection_failed", at), self)
+            error = error or upstream_error("stream_ended")
+            if self.driver.feed(not_sent(self.key, error), self):
+                self._health.failed(error)
             # Still open: the answer is here, and a person decides on the requests in it.
             self._is_awaited = self.driver.is_open(self.key)
         if not self._is_awaited:
@@ -331,6 +392,8 @@ class HttpLeg(HttpAnswer):
             is_told = self._status >= _FIRST_ERROR and self._facts.is_json and _is_error(body)
             sent = body if is_told else b""
             headers = self._render_headers() if sent or self._status < _FIRST_ERROR else b""
+            if self._status >= _FIRST_ERROR and not is_told:
+                headers = self._tell_failure()
             # The agent must not take a refusal of the gate's credentials for one of its own.
             status = 502 if self._status in _NOT_OURS else self._status
             self.driver.outbox.later(self.owner.passed, status, headers, sent)
@@ -338,43 +401,54 @@ class HttpLeg(HttpAnswer):
         line = one_line(body)
         if self._status >= _FIRST_ERROR:
             self._take_error(line)
-        elif not self._facts.is_json or not self._is_taken(line):
-            self.owner.failed("upstream_connection_failed")
+        elif not self._facts.is_json:
+            self._fail(self._useless_error(None))
+        else:
+            message = read_quickly(line, len(line))
+            event = unchecked(ServerSent, (line, now(), message))
+            if not self.driver.feed(event, self) and not self._is_awaiting(message):
+                self._fail(self._useless_error(message))
+            elif not self._health.is_settled:
+                self._health.answered()
 
-    def _is_taken(self, line: bytes) -> bool:
-        """Give the session the response; False if it does not answer the request.
-
-        The answer comes later if a person decides on the requests in it.
-        """
-        message = read_quickly(line)
-        if self.driver.feed(unchecked(ServerSent, (line, now(), message)), self):
-            return True
+    def _is_awaiting(self, message: Message | Fault) -> bool:
+        """Tell whether the answer comes later, because a person decides on the requests in it."""
         if not isinstance(message, Message) or message.shape != RESPONSE or message.id is None:
             return False
         return message.id == self.key and self.driver.is_open(message.id)
 
+    def _fail(self, error: PeerError, status: int = _OK) -> None:
+        self._health.failed(error, is_call=self.key is not None)
+        self.owner.failed(error, status)
+
+    def _tell_failure(self) -> bytes:
+        """Note a status that refuses a message without an id; return the headers that say why."""
+        error = self._status_error(in_session=bool(self.driver.upstream_session))
+        self._health.failed(error, is_call=False)
+        return b"retry-after: %d\r\n" % error.retry_after if error.retry_after else b""
+
     def _take_error(self, line: bytes) -> None:
         """Handle an HTTP error: pass on the server's JSON-RPC error if there is one, else ours."""
         message = read_frame(line) if self._facts.is_json else None
+        error = self._status_error(in_session=bool(self.driver.upstream_session))
         if not isinstance(message, Message) or message.shape != RESPONSE:
-            told = self._status if self._status in _TELLING else _OK
-            self.owner.failed("upstream_connection_failed", told)
+            self._fail(error, self._status if self._status in _TELLING else _OK)
             return
         if message.id != self.key and "error" in message.body:
             if self._status in _NOT_OURS:
-                self.owner.failed("upstream_connection_failed")
+                self._fail(error)
                 return
             # The error names no request, so it must be about this one: the session reads it as the
             # answer, because it may carry requests to the agent, or secrets.
             line = render({**message.body, "id": self.key})
         if not self.driver.feed(ServerSent(line, now()), self):
-            self.owner.failed("upstream_connection_failed")
+            self._fail(error)
 
     def _break_off(self, error: PeerError) -> None:
         if self._splitter is not None:
-            self._end_stream()
+            self._end_stream(error)
         else:
-            self.owner.failed(error.kind)
+            self._fail(error)
 
     def _render_headers(self) -> bytes:
         session, headers = self._facts.session, self._facts.headers
@@ -414,22 +488,22 @@ def _is_error(body: bytes) -> bool:
 def _read_head(head: ResponseHead) -> _HeadFacts:
     kinds = [value for name, value in head.headers if name == b"content-type"]
     kind = kinds[0].partition(b";")[0].strip().lower() if kinds else b""
-    is_readable = len(kinds) <= 1 and all(
-        name != b"content-encoding" or value.strip().lower() == b"identity"
-        for name, value in head.headers
-    )
-    session = next((value for name, value in head.headers if name == b"mcp-session-id"), b"")
+    codings = [value.strip().lower() for name, value in head.headers if name == b"content-encoding"]
+    named = {name: value for name, value in reversed(head.headers) if name in _READ}
     return _HeadFacts(
         kind == b"application/json",
         kind == b"text/event-stream",
-        is_readable,
-        session.decode("latin-1"),
+        "wrong_type" if len(kinds) > 1 else "",
+        b", ".join(one for one in codings if one not in {b"", b"identity"}),
+        named.get(mirror.SESSION, b"").decode("latin-1"),
         downstream_headers(head.headers),
+        named.get(b"retry-after", b""),
+        named.get(b"location", b""),
     )
 
 
 NO_HEAD: Final = _HeadFacts(
-    is_json=False, is_stream=False, is_readable=True, session="", headers=b""
+    is_json=False, is_stream=False, fault="", encoding=b"", session="", headers=b""
 )
 """The facts before a head has arrived."""
 

@@ -2,7 +2,8 @@
 
 Every request gets a number that is unique on the pipe, and its own id back in the response,
 so that two agents that both use id 1 cannot read each other's responses. The handshake of
-the older revisions is made once per process, and its result is given to every agent.
+the older revisions is made once per process, and its result is given to every agent. A process
+that replaces one that ended gets the same handshake and subscriptions before anything else.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Any, Final, Protocol
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import ServerSent
-from thoughtgate.core.negotiation import SUBSCRIPTION_KEY
+from thoughtgate.core.negotiation import SUBSCRIPTION_KEY, changed_lists, initialize_params
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import spawn
@@ -25,7 +26,7 @@ from thoughtgate.transports.child_process import ChildCommand, Watcher
 from thoughtgate.upstream.client import INITIALIZED, ServerConnection, not_sent
 from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.upstream.server_log import ServerLog
-from thoughtgate.upstream.server_runner import ServerRunner
+from thoughtgate.upstream.server_runner import ServerRunner, repeated
 from thoughtgate.upstream.shared_tasks import SharedTasks
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.wire.frame import read_frame
@@ -87,6 +88,8 @@ class Multiplexer(ServerRunner):
         """Whether the messages of a session may arrive at several gates."""
         self._is_confirmed = False
         """Whether a process of a single session was told that its handshake is complete."""
+        self._opened_with: dict[str, Any] | None = None
+        """The params of the ``initialize`` that a process has answered: the next one gets them too."""
         self._waiting: list[Callable[[], object]] = []
         self.tasks = SharedTasks() if is_shared else None
         """Whose the server's tasks are, if it cannot tell its agents apart."""
@@ -101,6 +104,30 @@ class Multiplexer(ServerRunner):
 
     async def _open(self, connection: ServerConnection) -> None:
         await connection.connect()
+        if self._opened_with is None:
+            return
+        try:
+            self._welcome = await connection.initialize("", self._opened_with)
+        except BaseException:
+            await connection.close()
+            raise
+        self._is_confirmed = True
+
+    def _came_up(self, connection: ServerConnection) -> None:
+        if self._welcome is None:
+            return
+        for line in map(render, changed_lists(self._welcome)):
+            message = read_frame(line)
+            if isinstance(message, Message):
+                self._spread(message, {})
+        spawn(self._subscribe_again(connection))
+
+    async def _subscribe_again(self, connection: ServerConnection) -> None:
+        """Subscribe a new process to what the agents follow."""
+        with contextlib.suppress(PeerError, PeerGone, TimeoutError):
+            for uri in sorted(set().union(*self._watched.values())):
+                async with asyncio.timeout(self.settings.timeout_s):
+                    await connection.ask("resources/subscribe", {"uri": uri})
 
     def _went_down(self, gone: PeerGone) -> None:
         self._welcome = None
@@ -113,7 +140,10 @@ class Multiplexer(ServerRunner):
     def send(self, line: "ChildLine", message: Message) -> None:
         """Send a caller's request."""
         line.method = message.method
+        self.used_by(line.driver.principal)
         params = message.body.get("params") or {}
+        if message.method == "initialize":
+            line.handshake = params
         if self.tasks is not None and not self.tasks.may_use(line.driver, line.method, params):
             line.failed(PeerError("task_not_found", ""))
             return
@@ -150,6 +180,10 @@ class Multiplexer(ServerRunner):
             return  # A shared server sends agents no requests, so no response is expected.
         self._when_welcome(lambda: self._say(body))
 
+    def initialized(self, params: dict[str, Any]) -> None:
+        """Note that the process of a session has answered the agent's own handshake."""
+        self._opened_with = params
+
     def forget(self, line: "ChildLine") -> None:
         """Forget a request that is over, or whose caller no longer waits."""
         self._lines.pop((line.driver, line.key), None)
@@ -176,7 +210,7 @@ class Multiplexer(ServerRunner):
         if line.is_over or line.key is None:
             return
         if connection is None:
-            line.failed(PeerError("server_not_running", ""))
+            line.failed(self._not_running())
             return
         line.number = connection.new_id()
         body = {**message.body, "id": line.number}
@@ -190,8 +224,14 @@ class Multiplexer(ServerRunner):
             self._watch(line.driver, message.method, params)
         try:
             connection.request(body, line)
-        except PeerGone:
-            line.failed(PeerError("server_not_running", ""))
+        except PeerGone as gone:
+            line.failed(gone)
+
+    def _not_running(self) -> PeerError:
+        """Return the error for a request that finds no process."""
+        if self.failure is not None:
+            return repeated(self.failure, str(self.failure))
+        return PeerError("server_not_running", "the server is not running", "stopped")
 
     def _watch(self, driver: SessionDriver, method: str, params: dict[str, Any]) -> None:
         uri = params.get("uri")
@@ -228,7 +268,9 @@ class Multiplexer(ServerRunner):
         with contextlib.suppress(PeerError, PeerGone):
             # The gate cannot tell for which agent a request of a shared server is meant, so it
             # declares no client capabilities.
-            result = await connection.initialize(version, self.handshake)
+            params = self.handshake or initialize_params({}, version)
+            result = await connection.initialize(version, params)
+            self._opened_with = params
         # The process may have ended since it answered.
         self._welcome = result if connection is self.upstream else None
         self._greeting = None
@@ -246,7 +288,7 @@ class Multiplexer(ServerRunner):
         if line.is_over:
             return
         if self._welcome is None:
-            line.failed(PeerError("server_not_running", ""))
+            line.failed(self._not_running())
             return
         line.hear({"jsonrpc": "2.0", "id": line.key, "result": self._welcome})
 
@@ -266,6 +308,9 @@ class Multiplexer(ServerRunner):
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the end of the process."""
         self.lost(gone)
+
+    def server_reopened(self, connection: ServerConnection) -> None:
+        """Do nothing: a process has no session that it could forget."""
 
     def server_refused(self, fault: Fault, line: bytes) -> None:
         """Report a server frame that was dropped, unless there are too many."""
@@ -301,9 +346,9 @@ class Multiplexer(ServerRunner):
             elif message.method == "notifications/resources/updated":
                 wanted = type(uri) is str and uri in self._watched.get(driver, ())
             else:
-                # Any other, such as a log message, does not say whose call caused it, and may
-                # contain that call's data.
-                wanted = message.method in LISTS_CHANGED or len(self._listeners) == 1
+                # Any other, such as a log message, does not say whose call caused it.
+                is_alone = len(self._listeners) == 1 and self.may_hear(driver.principal)
+                wanted = message.method in LISTS_CHANGED or is_alone
             if wanted:
                 driver.feed(ServerSent(message.raw, now()), listener)
 
@@ -343,6 +388,8 @@ class ChildLine:
         """The request's id on the pipe, once it is sent."""
         self.token: RequestId | None = None
         """The agent's own progress token."""
+        self.handshake: dict[str, Any] | None = None
+        """The params of the request, if it is ``initialize``."""
         self.is_over = False
 
     # Called by the connection; see ``client.Caller``.
@@ -353,6 +400,8 @@ class ChildLine:
         body = {**message.body, "id": self.key}
         result = body.get("result")
         meta = result.get(META) if type(result) is dict else None
+        if self.handshake is not None and type(result) is dict:
+            self._mux.initialized(self.handshake)
         if type(result) is dict and type(meta) is dict and SUBSCRIPTION_KEY in meta:
             body["result"] = {**result, META: {**meta, SUBSCRIPTION_KEY: self.key}}
         if self._mux.tasks is not None and "result" in body:

@@ -8,10 +8,16 @@ logs and records them. Subclasses talk to the server: ``upstream.supervisor`` ne
 import asyncio
 import logging
 from collections.abc import Callable
+from math import ceil
 from typing import Final
 
 from thoughtgate.config.settings import ServerSettings
-from thoughtgate.core.record_events import Record, server_exited, server_started
+from thoughtgate.core.record_events import (
+    Record,
+    describe_exit,
+    server_exited,
+    server_started,
+)
 from thoughtgate.core.server_lifecycle import (
     BROKE,
     CAME_UP,
@@ -19,6 +25,7 @@ from thoughtgate.core.server_lifecycle import (
     ENDED,
     FAILED,
     HALTED,
+    NEEDS_LOGIN,
     RUNNING,
     STARTING,
     TOLD_TO_START,
@@ -29,10 +36,11 @@ from thoughtgate.core.server_lifecycle import (
     Supervision,
     advance,
 )
-from thoughtgate.errors import PeerError, PeerGone, ServerExited
+from thoughtgate.errors import LOGIN_REQUIRED, PeerError, PeerGone, ServerExited, upstream_error
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.upstream.client import ServerConnection
+from thoughtgate.upstream.health import ServerHealth
 from thoughtgate.upstream.server_log import ServerLog
 
 WORTH_WAITING_S: Final = 2.5
@@ -43,6 +51,8 @@ NOISE_S: Final = 10.0
 """A server that sends more unreadable lines than this is stopped, as each costs a record."""
 
 STOPPED_BY_GATE: Final = "stopped"
+
+_SEVERAL: Final = 2
 
 _log: Final = logging.getLogger("thoughtgate.servers")
 
@@ -63,10 +73,16 @@ class ServerRunner:
         self._start: asyncio.Task[ServerConnection] | None = None
         self._restart: asyncio.Task[None] | None = None
         self._stopping = asyncio.Lock()
+        self.health = ServerHealth(settings.id, note)
+        """Whether a server that is reached over HTTP answers; unused for a process."""
+        self.failure: PeerError | None = None
+        """Why the server could not be started, or ended; None while it is up."""
         self._lost_early: PeerGone | None = None
         """Why the server is unusable, if it failed before its start was complete."""
         self._noise = 0
         self._noisy_since = 0.0
+        self._users: set[str] = set()
+        """The principals that have used the server; two of them, if there are more."""
 
     @property
     def id(self) -> str:
@@ -83,6 +99,18 @@ class ServerRunner:
         if connection is None or self.standing.state != RUNNING or not connection.is_open:
             return None
         return connection
+
+    def used_by(self, principal: str) -> None:
+        """Note that a principal uses the server."""
+        if len(self._users) < _SEVERAL:
+            self._users.add(principal)
+
+    def may_hear(self, principal: str) -> bool:
+        """Whether what the server says unasked can be about no other principal's calls.
+
+        A log message does not say whose call it is about, and may contain that call's data.
+        """
+        return self._users <= {principal}
 
     # Implemented by subclasses.
 
@@ -131,22 +159,22 @@ class ServerRunner:
             caller = asyncio.current_task()
             if not start.cancelled() or (caller is not None and caller.cancelling()):
                 raise
-            raise PeerError("server_not_running", "the server was stopped") from None
+            raise PeerError("server_not_running", "the server was stopped", "stopped") from None
 
     async def _may_start(self, *, by_hand: bool) -> None:
         """Wait if a restart is near; otherwise raise an error."""
         standing = self.standing
         if standing.state == DISABLED:
-            raise PeerError("server_not_running", "the server is disabled in the config")
+            raise upstream_error("disabled")
         if by_hand:
             return
         if standing.state == HALTED:
-            raise PeerError("server_not_running", "the server was stopped by hand")
+            raise upstream_error("stopped_by_hand")
         if standing.state in {WAITING, FAILED}:
             left = standing.retry_at - monotonic()
             if left > WORTH_WAITING_S:
                 reason = f"{standing.reason}; the next try is in {left:.0f} s"
-                raise PeerError("server_start_failed", reason)
+                raise repeated(self.failure, reason, retry_after=ceil(left))
             if left > 0:
                 await asyncio.sleep(left)
 
@@ -166,19 +194,25 @@ class ServerRunner:
                 await self._open(connection)
         except TimeoutError:
             reason = f"the server was not ready within {self.settings.start_timeout_s:g} s"
+            failure = upstream_error("start_timeout", reason)
         except (PeerGone, PeerError) as error:
-            reason = str(error)
             exit_code = connection.exit_code if isinstance(error, ServerExited) else None
+            failure = _start_failure(error, exit_code)
+            if failure.cause == LOGIN_REQUIRED:
+                # Trying again by itself would not help, and the next call after a login must work.
+                self.upstream, self.failure = None, failure
+                self._move(NEEDS_LOGIN, str(failure))
+                raise repeated(failure, str(failure)) from None
         else:
             self._move(CAME_UP)
             self._came_up(connection)
             if self._lost_early is None:
                 return connection
             self.lost(self._lost_early)
-            raise PeerError("server_start_failed", str(self._lost_early))
+            raise _start_failure(self._lost_early)
         self.upstream = None
-        self._break(reason, exit_code)
-        raise PeerError("server_start_failed", reason)
+        self._break(failure, exit_code)
+        raise repeated(failure, str(failure))
 
     def _start_ended(self, task: asyncio.Task[ServerConnection]) -> None:
         self._start = None
@@ -198,7 +232,7 @@ class ServerRunner:
             if connection is not None:
                 await connection.close()
             self._move(ENDED, exit_code=connection.exit_code if connection is not None else None)
-            self._went_down(PeerGone("the server was stopped"))
+            self._went_down(PeerGone("the server was stopped", "stopped"))
 
     async def restart(self) -> ServerConnection:
         """Stop the server if it is up, and start it."""
@@ -218,7 +252,8 @@ class ServerRunner:
             return
         self.upstream = None
         spawn(connection.close())
-        self._break(str(gone), connection.exit_code)
+        failure = PeerError(gone.kind, str(gone), gone.cause)
+        self._break(failure, connection.exit_code)
         self._went_down(gone)
 
     def check_noise(self) -> bool:
@@ -235,10 +270,11 @@ class ServerRunner:
         self.lost(PeerGone("the server floods its output with lines that are no messages"))
         return False
 
-    def _break(self, reason: str, exit_code: int | None) -> None:
+    def _break(self, failure: PeerError, exit_code: int | None) -> None:
+        self.failure = failure
         if self.log is not None:
-            self.log.add(f"[thoughtgate] {reason}")
-        if self._move(BROKE, reason, exit_code) and self.standing.state == WAITING:
+            self.log.add(f"[thoughtgate] {failure}")
+        if self._move(BROKE, str(failure), exit_code) and self.standing.state == WAITING:
             self._restart = spawn(self._restart_later(self.standing.retry_at))
 
     async def _restart_later(self, at: float) -> None:
@@ -254,14 +290,61 @@ class ServerRunner:
         if moved is None:
             return False
         self.standing = moved
-        # Only info: the record of a server's end also warns the operator.
-        facts = {"server": self.id, "reason": moved.reason or None}
-        _log.info("server %s", moved.state, extra=facts)
+        # Only info: the record of a server's end also warns the operator. Attempts that fail for the
+        # same reason as before are no news.
+        is_retry = bool(before.reason) and moved.reason in {"", before.reason}
+        is_repeated = is_retry and event in {WANTED, BROKE, NEEDS_LOGIN}
+        said = moved.reason if event in {BROKE, NEEDS_LOGIN} else ""
+        level = logging.DEBUG if is_repeated else logging.INFO
+        _log.log(level, "server %s", moved.state, extra={"server": self.id, "reason": said or None})
         if event == CAME_UP:
+            self.failure = None
+        if self.settings.url:
+            self._note_reached(event)
+        elif event == CAME_UP:
             pid = self.upstream.pid if self.upstream is not None else 0
             self._note(server_started(now(), self.id, "0", pid))
         elif event in {BROKE, ENDED}:
-            why, was_up = moved.reason or STOPPED_BY_GATE, before.state != STARTING
-            self._note(server_exited(now(), self.id, "0", why, exit_code=exit_code, was_up=was_up))
+            self._note_exit(moved.reason, exit_code, was_up=before.state != STARTING)
         self._changed(event)
         return True
+
+    def _note_reached(self, event: str) -> None:
+        """Note whether a server is reached that has no process here."""
+        if event == CAME_UP:
+            self.health.answered()
+        elif event in {BROKE, NEEDS_LOGIN} and self.failure is not None:
+            self.health.failed(self.failure)
+        elif event == ENDED:
+            self.health.disconnected()
+            self._note_exit("", None, was_up=True)
+
+    def _note_exit(self, reason: str, exit_code: int | None, *, was_up: bool) -> None:
+        cause = self.failure.cause if reason and self.failure is not None else "stopped"
+        why = reason or STOPPED_BY_GATE
+        self._note(
+            server_exited(now(), self.id, "0", why, exit_code=exit_code, was_up=was_up, cause=cause)
+        )
+
+
+def _start_failure(error: PeerError | PeerGone, exit_code: int | None = None) -> PeerError:
+    """Return the error of a start that failed; one with a name of its own keeps it."""
+    if isinstance(error, PeerError) and error.cause:
+        return error
+    cause = "exited" if isinstance(error, ServerExited) else "start_failed"
+    # The request that met the end may not know the code yet.
+    text = str(error) if exit_code is None else describe_exit(exit_code)
+    return PeerError("server_start_failed", text, cause)
+
+
+def repeated(failure: PeerError | None, reason: str, retry_after: int = 0) -> PeerError:
+    """Return a new error like an earlier one: a shared one would collect every caller's traceback."""
+    if failure is None:
+        return upstream_error("start_failed", reason, retry_after=retry_after)
+    return PeerError(
+        failure.kind,
+        reason,
+        failure.cause,
+        status=failure.status,
+        retry_after=retry_after or failure.retry_after,
+    )

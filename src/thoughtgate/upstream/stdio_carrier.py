@@ -68,7 +68,7 @@ class StdioCarrier:
             PeerGone: the process has ended, or does not read its input.
         """
         if self._child is None:
-            raise PeerGone("the server is not running")
+            raise PeerGone("the server is not running", "stopped")
         self._child.send(render(body))
 
     def abandon(self, ident: RequestId) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 from thoughtgate.config.settings import ServerSettings
 from thoughtgate.core.catalogue import MAX_ENTRIES, NOTHING, Offer, check_offer
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.server_lifecycle import DISABLED, FAILED, HALTED, RUNNING
-from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.core.server_lifecycle import CAME_UP, DISABLED, FAILED, HALTED, RUNNING
+from thoughtgate.errors import PeerError, PeerGone, upstream_error
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.client import Carrier, ServerConnection, wanted_changes
@@ -77,6 +77,8 @@ class Supervisor(ServerRunner):
         self.warnings: dict[str, tuple[str, ...]] = {}
         self.capabilities: dict[str, Any] | None = None
         """The server's capabilities when it was last up; None before its first start."""
+        self.instructions = ""
+        """The server's own instructions when it was last up."""
         self.used_at = monotonic()
         self.calls = 0
         self.was_listed = settings.enabled
@@ -88,6 +90,8 @@ class Supervisor(ServerRunner):
         self._listing: dict[str, asyncio.Task[Offer]] = {}
         self._failed_at: dict[str, float] = {}
         """When each list last failed; empty for lists that did not."""
+        self._list_errors: dict[str, BaseException] = {}
+        """Why each list last failed."""
 
     def known(self, method: str) -> Offer | None:
         """Return the last known version of a list; None if it was never fetched."""
@@ -102,10 +106,26 @@ class Supervisor(ServerRunner):
         failed_at = self._failed_at.get(method)
         return failed_at is not None and monotonic() - failed_at < LIST_AGAIN_S
 
+    def list_error(self, method: str) -> PeerError:
+        """Return the error for a call that cannot be made because a list is not known."""
+        kind, reason = "service_unavailable", f"the server has not answered {method}"
+        error = self._list_errors.get(method)
+        if not isinstance(error, PeerError):
+            return PeerError(kind, reason)
+        reason = f"{reason}: {error}" if error.status else reason
+        return PeerError(kind, reason, error.cause, status=error.status)
+
     @property
     def is_listed(self) -> bool:
         """Whether clients see its entries: it is up, or will be started when it is called."""
         return self.standing.state not in {HALTED, DISABLED, FAILED}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer or follows a resource."""
+        upstream = self.upstream
+        is_busy = upstream is not None and upstream.open_requests > 0
+        return not is_busy and not self.subscribed and self._start is None
 
     def declare(self, capabilities: dict[str, Any]) -> None:
         """Set the client capabilities for the next start; a running server keeps its own."""
@@ -133,15 +153,20 @@ class Supervisor(ServerRunner):
 
     async def _open(self, connection: ServerConnection) -> None:
         await connection.open(self.declared)
-        self.capabilities = connection.capabilities
 
     def _came_up(self, connection: ServerConnection) -> None:
         # A slow start must not count as idle time: its callers have not called yet.
         self.used_at = monotonic()
-        self._stale |= set(self._offers)
-        self._hear_changes(connection)
+        self._learn_anew(connection)
         if self.settings.idle_s and (self._idle is None or self._idle.done()):
             self._idle = spawn(self._watch_idleness())
+
+    def _learn_anew(self, connection: ServerConnection) -> None:
+        """Fetch the lists and subscribe again: the process or the session is a new one."""
+        self.capabilities = connection.capabilities
+        self.instructions = connection.instructions
+        self._stale |= set(self._offers)
+        self._hear_changes(connection)
         for method in list(self._offers):
             self._refresh(method)
 
@@ -209,8 +234,9 @@ class Supervisor(ServerRunner):
     def _listed(self, method: str, task: asyncio.Task[Offer]) -> None:
         self._listing.pop(method, None)
         self._failed_at.pop(method, None)
-        if not task.cancelled() and task.exception() is not None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
             self._failed_at[method] = monotonic()
+            self._list_errors[method] = failure
 
     async def _list(self, method: str) -> Offer:
         upstream = await self.ready()
@@ -222,9 +248,10 @@ class Supervisor(ServerRunner):
             async with asyncio.timeout(self.settings.timeout_s):
                 listed = await self._pages(upstream, method)
         except TimeoutError:
-            raise PeerError("upstream_timeout", f"{method} was not answered in time") from None
+            reason = f"{method} was not answered in time"
+            raise upstream_error("answer_timeout", reason) from None
         except PeerGone as gone:
-            raise PeerError("upstream_connection_failed", str(gone)) from None
+            raise PeerError(gone.kind, str(gone), gone.cause) from None
         offer = check_offer(method, listed)
         self._offers[method] = offer
         self.warnings[method] = offer.warnings
@@ -238,7 +265,8 @@ class Supervisor(ServerRunner):
             reply = await upstream.ask(method, params)
             result = reply.body.get("result")
             if type(result) is not dict or type(result.get(member)) is not list:
-                raise PeerError("upstream_connection_failed", f"{method} was answered with no list")
+                reason = f"{method} was answered with no list"
+                raise upstream_error("no_answer", reason)
             listed += result[member]
             cursor = result.get("nextCursor")
             if type(cursor) is not str or len(listed) > MAX_ENTRIES:
@@ -315,6 +343,12 @@ class Supervisor(ServerRunner):
     def server_lost(self, gone: PeerGone) -> None:
         """Handle the loss of the connection."""
         self.lost(gone)
+
+    def server_reopened(self, connection: ServerConnection) -> None:
+        """Handle a new session in place of one that the server has forgotten."""
+        if connection is self.upstream:
+            self._learn_anew(connection)
+            self._owner.server_changed(self, CAME_UP)
 
     def server_refused(self, fault: Fault, line: bytes) -> None:
         """Record a server frame that was dropped, unless there are too many."""

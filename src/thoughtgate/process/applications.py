@@ -1,0 +1,51 @@
+"""The running applications of macOS, whose windows are no descendants of what opened them.
+
+Elsewhere, nothing is found.
+"""
+
+import subprocess
+import sys
+from pathlib import PurePath
+from typing import Final
+
+_PS: Final = ("ps", "-axww", "-o", "pid=,comm=")
+_TIMEOUT_S: Final = 10.0
+_PLATFORM: Final[str] = sys.platform
+
+
+def processes_of(application: str) -> list[int]:
+    """Return the main processes of an application, by the beginning of its bundle's name."""
+    if _PLATFORM != "darwin" or not application:
+        return []
+    try:
+        done = subprocess.run(
+            _PS,
+            env={"PATH": "/bin:/usr/bin", "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return find_bundle(done.stdout, application)
+
+
+def find_bundle(table: str, application: str) -> list[int]:
+    """Return the processes in the output of ``ps`` whose program is that of a bundle itself.
+
+    The helpers inside the bundle are bundles of their own, and end with it.
+    """
+    found = []
+    for line in table.splitlines():
+        pid, _, command = line.strip().partition(" ")
+        parts = PurePath(command.strip()).parts
+        bundles = [at for at, part in enumerate(parts) if part.endswith(".app")]
+        if not pid.isdigit() or len(bundles) != 1:
+            continue
+        at = bundles[0]
+        is_main = parts[at + 1 : at + 3] == ("Contents", "MacOS")
+        if is_main and parts[at].startswith(application):
+            found.append(int(pid))
+    return found
