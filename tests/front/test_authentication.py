@@ -9,7 +9,17 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.support.http_gate import ACCEPT, Gate, call_of, config_for, http_post, read_until
+from tests.support.certificates import Authority
+from tests.support.http_gate import (
+    ACCEPT,
+    Gate,
+    call_of,
+    config_for,
+    http_post,
+    modern_call_of,
+    modern_headers,
+    read_until,
+)
 from tests.support.http_upstream import HttpUpstream, Received, Reply, result, text_result
 from tests.support.waiting import run_async
 
@@ -26,6 +36,7 @@ from thoughtgate.front.authentication import (
     open_authenticator,
     resource_metadata,
 )
+from thoughtgate.transports.tls import server_context
 
 NOTHING: set[bytes] = set()
 TOKEN = "a-token-of-thirty-two-characters"
@@ -165,7 +176,8 @@ def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
     who = _checked(issuer, _token())
 
     assert isinstance(who, Identity)
-    assert who[:2] == ("ann", "jwt")
+    assert who[:2] == (f"{ISSUER}#ann", "jwt")
+    assert who.name == "ann"
     assert who.claims is not None
     assert who.claims["sub"] == "ann"
 
@@ -178,10 +190,16 @@ def test_a_signed_token_names_its_principal(issuer: HttpUpstream) -> None:
         (lambda: _token(aud=None), "token not acceptable"),
         (lambda: _token(exp=None), "token not acceptable"),
         (lambda: _token(iss="https://evil.example"), "token from another issuer"),
+        (lambda: _token(iss=None), "token not acceptable"),
         (lambda: _token(OTHER), "token not acceptable"),
         (lambda: _token(sub=None), "token names nobody"),
-        (lambda: _token(sub="n" * 300), "too long a name"),
+        (lambda: _token(sub="n" * 300), "an unusable name"),
         (lambda: _token(sub=5), "token not acceptable"),
+        # No store or terminal can tell these apart from others, or keep them.
+        (lambda: _token(sub="a\nb"), "an unusable name"),
+        (lambda: _token(sub="a\x00"), "an unusable name"),
+        (lambda: _token(sub="a\u202eb"), "an unusable name"),
+        (lambda: _token(sub="\ud800"), "an unusable name"),
         (lambda: b"Bearer not.a.token", "token not acceptable"),
         (lambda: b"Bearer " + b"x" * 20_000, "token not acceptable"),
         (
@@ -229,11 +247,64 @@ def test_an_issuer_that_fails_leaves_everybody_outside(reply: Reply) -> None:
         assert not isinstance(_checked(issuer, _token()), Identity)
 
 
+def test_the_issuers_keys_may_be_behind_a_private_ca(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    cert, key = authority.issue("127.0.0.1")
+    config = str(tmp_path / "thoughtgate.yaml")
+
+    async def main(url: str, ca: str) -> Identity | Rejection | None:
+        auth = ListenAuth("jwt", jwks_url=url, ca=ca, issuer=ISSUER, audience=AUDIENCE)
+        authenticator, keys = open_authenticator(
+            auth, {}, anonymous="x", metadata_url="", file=config
+        )
+        assert keys is not None
+        await keys.fetch()
+        try:
+            return authenticator.check("1.2.3.4", _bearer(_token()), NOTHING)
+        finally:
+            await keys.close()
+
+    tls = server_context(str(cert), str(key))
+    with HttpUpstream(lambda _: Reply(body=_key_set(("one", KEY))), tls) as issuer:
+        assert isinstance(run_async(main(issuer.url, "ca.pem")), Identity)
+        assert not isinstance(run_async(main(issuer.url, "")), Identity)
+        with pytest.raises(ConfigError, match=r"listen\.auth\.ca"):
+            run_async(main(issuer.url, "missing.pem"))
+
+
+@pytest.mark.parametrize(
+    ("certificate", "principal"),
+    [
+        ({"subject": ((("commonName", "bot"),),)}, "CN=bot"),
+        ({"subjectAltName": (("URI", "spiffe://e/bot"),)}, "spiffe://e/bot"),
+        ({"subject": ()}, None),
+        ({"subject": ((("commonName", "b\x1bt"),),)}, None),
+        ({"subject": ((("commonName", "b" * 300),),)}, None),
+        (None, None),
+    ],
+)
+def test_a_client_is_known_by_the_name_in_its_certificate(
+    certificate: dict[str, Any] | None, principal: str | None
+) -> None:
+    authenticator = Authenticator(ListenAuth("mtls"))
+
+    who = authenticator.check("1.2.3.4", {}, NOTHING, lambda: certificate)
+
+    if principal is None:
+        assert isinstance(who, Rejection)
+        assert (who.status, who.method) == (403, "mtls")
+    else:
+        assert who == Identity(f"cert:{principal}", "mtls")
+
+
 def test_the_metadata_names_resource_and_issuer() -> None:
     auth = ListenAuth("jwt", issuer=ISSUER, audience=AUDIENCE)
     document = json.loads(resource_metadata("https://gate.example/mcp", auth) or b"")
     assert document["resource"] == "https://gate.example/mcp"
     assert document["authorization_servers"] == [ISSUER]
+    assert "scopes_supported" not in document
+    scoped = json.loads(resource_metadata("x", auth, {"b", "a"}) or b"")
+    assert scoped["scopes_supported"] == ["a", "b"]
     assert resource_metadata("x", ListenAuth("bearer")) is None
     assert resource_metadata("x", None) is None
 
@@ -294,9 +365,39 @@ def test_signed_tokens_open_the_gate_once_the_issuers_keys_are_there(
         assert "resource_metadata=" in refused.headers["www-authenticate"]
         assert upstream.received == []
         assert gate.call("echo", headers={"authorization": _token().decode()}).status == 200
-        assert gate.records("tool_call_start")[0]["call"]["principal"] == "ann"
+        assert gate.records("tool_call_start")[0]["call"]["principal"] == f"{ISSUER}#ann"
         document = gate.request("GET", "/.well-known/oauth-protected-resource/mcp")
         assert document.json["authorization_servers"] == [ISSUER]
+
+
+@pytest.mark.parametrize("body", [call_of("pay"), modern_call_of("pay")], ids=["older", "2026"])
+def test_a_call_without_its_scopes_gets_403_and_is_told_which(
+    tmp_path: Path, issuer: HttpUpstream, body: dict[str, Any]
+) -> None:
+    auth = (
+        "listen:\n  transport: http\n  auth:\n    type: jwt\n"
+        f"    jwks_url: {issuer.url}\n    issuer: {ISSUER}\n    audience: {AUDIENCE}\n"
+        "rules:\n  - {tool: pay, action: forward, scope: [tools:read, tools:write]}\n"
+    )
+    headers = modern_headers("pay") if "_meta" in body["params"] else {}
+    with HttpUpstream(_answer) as upstream, Gate(tmp_path, config_for(upstream.url, auth)) as gate:
+        document = gate.request("GET", "/.well-known/oauth-protected-resource/mcp").json
+        assert document["scopes_supported"] == ["tools:read", "tools:write"]
+        token = _token(scope="tools:read openid").decode()
+        refused = gate.post(body, {**headers, "authorization": token})
+        assert refused.status == 403
+        challenge = refused.headers["www-authenticate"]
+        assert challenge.startswith('Bearer resource_metadata="')
+        assert 'error="insufficient_scope", scope="tools:read tools:write"' in challenge
+        error = refused.json["error"]
+        assert error["code"] in {-32012, -31012}
+        assert error["data"]["kind"] == "insufficient_scope"
+        assert error["data"]["missing_scopes"] == ["tools:write"]
+        assert upstream.received == []
+        token = _token(scope="tools:read tools:write").decode()
+        assert gate.post(body, {**headers, "authorization": token}).status == 200
+        decision = gate.records("tool_call_decision")[0]["decision"]
+        assert (decision["action"], decision["rule_id"]) == ("BLOCK", "rules[0]")
 
 
 def test_a_session_is_of_no_use_to_another_principal(tmp_path: Path, issuer: HttpUpstream) -> None:

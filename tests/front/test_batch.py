@@ -275,3 +275,60 @@ def test_a_batch_that_a_server_is_slow_to_answer_is_kept_alive(
         said += read_until(connection, b"\r\n0\r\n\r\n")
     assert b"text/event-stream" in said
     assert b'"text": "one"' in said
+
+
+@pytest.mark.requirement("S004-F-007.5")
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_task_on_one_message_does_not_break_up_the_batch(
+    gate: Gate, upstream: HttpUpstream, *, approve: bool
+) -> None:
+    held = call_of("pay", ident=2)
+    held["params"]["task"] = {"ttl": 60_000}
+    answers: list[Answer] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(gate.post([call_of("one", ident=1), held]))
+    )
+    thread.start()
+    wait_for(lambda: pending(gate), what="the question")
+    assert upstream.calls() == []
+    decide(gate, approve=approve)
+    thread.join(20)
+    found = {one["id"]: one for one in answers[0].json}
+    if approve:
+        assert sorted(one.tool for one in upstream.calls()) == ["one", "pay"]
+        assert found[2]["result"]["content"][0]["text"] == "pay"
+    else:
+        assert upstream.calls() == []
+        assert found[1]["error"]["data"]["kind"] == "approval_withdrawn"
+        assert found[2]["error"]["data"]["kind"] == "approval_rejected"
+
+
+def test_a_batch_waits_until_the_tools_are_listed_for_one_of_its_calls(
+    gate: Gate, upstream: HttpUpstream
+) -> None:
+    """The verdict on a call with a task needs the list; until then no other call may run."""
+    go = threading.Event()
+    script = upstream.script
+
+    def slow_list(received: Received) -> Reply:
+        reply = script(received)
+        if b'"tools/list"' in received.body:
+            reply.wait = go
+        return reply
+
+    upstream.script = slow_list
+    held = call_of("pay", ident=2)
+    held["params"]["task"] = {"ttl": 60_000}
+    answers: list[Answer] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(gate.post([call_of("one", ident=1), held]))
+    )
+    thread.start()
+    wait_for(lambda: any(b'"tools/list"' in one.body for one in upstream.received), what="the list")
+    assert upstream.calls() == []
+    go.set()
+    wait_for(lambda: pending(gate), what="the question")
+    assert upstream.calls() == []
+    decide(gate, approve=True)
+    thread.join(20)
+    assert sorted(one.tool for one in upstream.calls()) == ["one", "pay"]

@@ -1,5 +1,6 @@
 """One message of a batch hands its answer to the batch."""
 
+from thoughtgate.errors import PeerError, upstream_error
 from thoughtgate.front.batch_item import BatchItem
 
 
@@ -13,8 +14,8 @@ class _Batch:
     def part_answered(self, data: bytes, key: object) -> None:
         self.told.append(("answered", (data[:1], key)))
 
-    def part_failed(self, kind: str, key: object) -> None:
-        self.told.append((kind, key))
+    def part_failed(self, error: PeerError, key: object) -> None:
+        self.told.append((error.cause, key))
 
 
 def test_answers_and_what_comes_before_them_are_told_apart() -> None:
@@ -28,12 +29,12 @@ def test_answers_and_what_comes_before_them_are_told_apart() -> None:
     part.stream_ended()
     part.passed(202, b"", b"")
     part.answered(b"{}", 200, b"")
-    part.failed("upstream_timeout")
+    part.failed(upstream_error("answer_timeout"))
     assert part.session_named("x") == ""
     assert batch.told == [
         ("said", b'{"method":"notifications/x"}'),
         ("answered", (b"{", 5)),
         ("said", b"note"),
         ("answered", (b"{", 5)),
-        ("upstream_timeout", 5),
+        ("answer_timeout", 5),
     ]

@@ -336,3 +336,14 @@ def test_calls_that_agents_have_left_take_no_place(
             ends = wait_for(lambda: gate.records("tool_call_end"), what="the end of the first call")
             end.set()
     assert [(one["call"]["call_id"][-2:], one["status"]) for one in ends] == [(".1", "CANCELLED")]
+
+
+def test_a_client_of_the_older_transport_is_told_which_one_to_use(
+    tmp_path: Path, upstream: HttpUpstream
+) -> None:
+    with Gate(tmp_path, config_for(upstream.url)) as gate:
+        answer = gate.request("GET", headers={"accept": "text/event-stream"})
+
+    assert answer.status == 405
+    assert "Streamable HTTP" in answer.error["message"]
+    assert "POST" in answer.headers["allow"]

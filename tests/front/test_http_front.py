@@ -1,10 +1,16 @@
 """Listening: the address, the admin port, what authentication needs, and the end."""
 
+import http.client
+import json
+import shutil
 import socket
+import ssl
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.support.certificates import Authority
 from tests.support.http_gate import Gate, call_of, config_for, http_post, read_until
 from tests.support.http_upstream import HttpUpstream, Received, Reply, free_port, small_server
 from tests.support.waiting import wait_for
@@ -12,6 +18,7 @@ from tests.support.waiting import wait_for
 from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.errors import ConfigError, ThoughtGateError
 from thoughtgate.front.http_front import check_address
+from thoughtgate.transports.tls import LOOK_EVERY_S, client_context
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.9.9.9"])
@@ -102,3 +109,113 @@ def test_a_session_of_one_server_is_not_known_at_another(tmp_path: Path) -> None
     with HttpUpstream(server) as upstream, Gate(tmp_path, config) as other:
         assert other.post(call_of("echo"), {"mcp-session-id": ident}).status == 404
         assert upstream.received == []
+
+
+# TLS.
+
+
+def _tls_gate(tmp_path: Path, upstream: HttpUpstream, authority: Authority, more: str) -> Gate:
+    authority.issue("127.0.0.1", file="gate")
+    for name in ("gate.cert.pem", "gate.key.pem", "ca.pem"):
+        shutil.copy(authority.file.with_name(name), tmp_path)
+    tls = "cert: gate.cert.pem, key: gate.key.pem"
+    listen = f"listen: {{transport: http, tls: {{{tls}{more}}}}}\n"
+    listen = listen.replace("AUTH}}", "}, auth: {type: mtls}}")
+    return Gate(tmp_path, config_for(upstream.url, listen))
+
+
+def _post(gate: Gate, context: ssl.SSLContext, message: Any) -> tuple[int, Any, str]:
+    """POST over TLS; return the status, the body and the serial number of the gate's certificate."""
+    connection = http.client.HTTPSConnection("127.0.0.1", gate.port, timeout=10, context=context)
+    try:
+        connection.connect()
+        shown: Any = connection.sock.getpeercert()
+        body = json.dumps(message).encode()
+        connection.request("POST", "/mcp", body, {"content-type": "application/json"})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read() or b"null"), shown["serialNumber"]
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "certificates")
+
+
+def test_a_listener_speaks_tls_and_takes_new_certificates_while_it_runs(
+    tmp_path: Path, authority: Authority
+) -> None:
+    trusting = client_context(str(authority.file))
+    with (
+        HttpUpstream(small_server) as upstream,
+        _tls_gate(tmp_path, upstream, authority, "") as gate,
+    ):
+        status, body, first = _post(gate, trusting, call_of("echo", {"a": 1}))
+        assert (status, "result" in body) == (200, True)
+        with gate.raw() as plain:
+            plain.sendall(http_post(call_of("echo")))
+            assert b"HTTP/1.1" not in read_until(plain, b"never")
+        with socket.create_connection(("127.0.0.1", gate.port), 10) as early:
+            kept = trusting.wrap_socket(early, server_hostname="127.0.0.1")
+
+            authority.issue("127.0.0.1", file="next")
+            for kind in ("cert", "key"):
+                source = authority.file.with_name(f"next.{kind}.pem")
+                shutil.copy(source, tmp_path / f"gate.{kind}.pem")
+            wait_for(
+                lambda: _post(gate, trusting, call_of("echo"))[2] != first,
+                10 + LOOK_EVERY_S,
+                what="the new certificate",
+            )
+            # The connection that was open before is not dropped.
+            kept.sendall(http_post(call_of("echo", {"kept": 1})))
+            assert b"kept" in kept.recv(65_536)
+            kept.close()
+    assert gate.records("run_start")
+
+
+def test_clients_need_a_certificate_and_are_known_by_it(
+    tmp_path: Path, authority: Authority
+) -> None:
+    files = [str(file) for file in authority.issue("bot-7")]
+    stranger = Authority(tmp_path / "other")
+    strange = [str(file) for file in stranger.issue("bot-7")]
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}},
+    }
+
+    def script(received: Received) -> Reply:
+        reply = small_server(received)
+        if received.message and received.message.get("method") == "initialize":
+            reply.headers["mcp-session-id"] = "s"
+        return reply
+
+    with (
+        HttpUpstream(script) as upstream,
+        _tls_gate(tmp_path, upstream, authority, ", client_ca: ca.pemAUTH") as gate,
+    ):
+        known = client_context(str(authority.file), *files)
+        assert _post(gate, known, initialize)[0] == 200
+        for context in (
+            client_context(str(authority.file)),
+            client_context(str(authority.file), *strange),
+        ):
+            with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+                _post(gate, context, initialize)
+    assert len(upstream.received) == 1
+    (connected,) = gate.records("agent_connected")
+    assert connected["agent"]["method"] == "mtls"
+    assert connected["agent"]["identity"] == "cert:CN=bot-7,O=Example"
+
+
+def test_a_missing_certificate_stops_the_gate_before_it_starts(tmp_path: Path) -> None:
+    listen = "listen: {transport: http, tls: {cert: no.pem, key: none.pem}}\n"
+    with pytest.raises(ConfigError) as found:
+        Gate(tmp_path, config_for("http://127.0.0.1:9/mcp", listen))
+
+    keys = [problem.key for problem in found.value.problems]
+    assert keys == ["listen.tls.cert", "listen.tls.key"]

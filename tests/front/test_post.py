@@ -354,7 +354,7 @@ def test_from_the_newest_revision_on_wrong_params_of_a_task_are_a_bad_request(
     assert (wrong.status, wrong.error["data"]["kind"]) == (400, "invalid_params")
     assert (missing.status, missing.error["data"]["kind"]) == (400, "task_not_found")
     assert (older.status, older.error["data"]["kind"]) == (200, "task_not_found")
-    assert upstream.received == []
+    assert upstream.calls() == []
 
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -142,7 +142,8 @@ def test_mirrored_headers_are_asked_for_at_the_newest_revision_only() -> None:
 
 
 def test_a_mismatch_is_told_with_the_code_of_the_specification() -> None:
-    body = render_mismatch(5, Mismatch("Mcp-Name", "is missing"))
+    body = render_mismatch(5, Mismatch("Mcp-Name", "is missing"), "run.e1")
+    assert b'"correlation_id":"run.e1"' in body
     assert b'"code":-32020' in body
     assert b'"id":5' in body
 
@@ -151,6 +152,19 @@ def test_headers_named_by_connection_do_not_go_on() -> None:
     exchange = _exchange(connection="x-a, X-B", x_a="1", x_b="2", x_c="3", host="h")
     names = [name for name, _ in upstream_headers(exchange, "session")]
     assert names == [b"x-c", b"accept-encoding", b"mcp-session-id"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"x-forwarded-for", b"x-forwarded-user", b"x_forwarded_email", b"x-real-ip"),
+        *(b"x-http-method-override", b"x-method-override", b"x-original-url", b"x_rewrite_url"),
+    ],
+)
+def test_an_agent_neither_speaks_for_a_proxy_nor_changes_method_or_path(name: bytes) -> None:
+    exchange = _exchange()
+    exchange.wire_headers.append((name, b"x"))
+    assert upstream_headers(exchange) == [(b"accept-encoding", b"gzip, deflate")]
 
 
 @pytest.mark.parametrize("name", [b"mcp-name", b"mcp-param-region", b"content-type"])
@@ -167,7 +181,10 @@ def test_a_header_that_two_readers_could_read_differently_is_refused(name: bytes
 def test_a_header_in_disguise_does_not_go_on(name: bytes) -> None:
     exchange = _exchange()
     exchange.wire_headers += [(name, b"x"), (b"api_key", b"mine")]
-    assert upstream_headers(exchange) == [(b"api_key", b"mine"), (b"accept-encoding", b"identity")]
+    assert upstream_headers(exchange) == [
+        (b"api_key", b"mine"),
+        (b"accept-encoding", b"gzip, deflate"),
+    ]
 
 
 def test_headers_that_repeat_one_body_do_not_go_on_with_many() -> None:

@@ -159,7 +159,7 @@ def _server(received: Received) -> Reply:
     return result(received, {})
 
 
-AUTH = "listen:\n  transport: http\n  auth: {type: jwt, jwks_url: 'http://127.0.0.1:9/', audience: a}\n"
+AUTH = "listen:\n  transport: http\n  auth: {type: jwt, jwks_url: 'http://127.0.0.1:9/', issuer: i, audience: a}\n"
 
 
 def test_a_session_lives_from_initialize_to_delete(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_headers_go_on_but_for_those_of_the_connection_and_the_agents_secrets(
     assert headers["x-custom"] == "kept"
     assert headers["traceparent"].startswith("00-0af7651916")
     assert headers["accept"] == ACCEPT
-    assert headers["accept-encoding"] == "identity"
+    assert headers["accept-encoding"] == "gzip, deflate"
     for name in ("authorization", "cookie", "x-hop", "te", "keep-alive", "proxy-authorization"):
         assert name not in headers
     assert "x-forwarded-for" not in headers
@@ -213,3 +213,16 @@ def test_in_the_development_profile_everything_goes_on_and_is_recorded(
         assert "result" in gate.call("delete_all").json
         decision = gate.records("tool_call_decision")[0]["decision"]
         assert (decision["action"], decision["enforced"]) == ("BLOCK", False)
+
+
+def test_a_list_without_a_session_offers_tasks_by_the_header(
+    tmp_path: Path, upstream: HttpUpstream
+) -> None:
+    rules = "rules:\n  - {tool: 'pay*', action: approve}\n"
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    with Gate(tmp_path, config_for(upstream.url, rules)) as gate:
+        for version in ("2025-11-25", "2025-06-18", "2025-11-25"):
+            answer = gate.post(body, headers={"mcp-protocol-version": version})
+            listed = answer.json["result"]["tools"]
+            assert listed
+            assert all(("execution" in one) == (version == "2025-11-25") for one in listed)

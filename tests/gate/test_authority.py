@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from thoughtgate.core.commands import AskPeople
-from thoughtgate.core.elicitation import ID_PREFIX
+from thoughtgate.core.elicitation import ID_PREFIX, HoldNotice
 from thoughtgate.core.events import PersonAsked
 from thoughtgate.gate.authority import PolledAuthority, prompts
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -14,6 +14,8 @@ from thoughtgate.gate.session_driver import Authority
 from thoughtgate.shim.service_authority import ServiceAuthority
 
 ASKED = AskPeople(1, "run.1", "default", 5.0)
+QUESTION = HoldNotice(prompt="May I?")
+TOLD = HoldNotice(waits="It waits.", page="http://127.0.0.1:1/approvals/k3f9ab")
 
 
 def _members(seam: Any) -> set[str]:
@@ -25,7 +27,7 @@ def _members(seam: Any) -> set[str]:
 
 
 def test_both_judges_offer_the_whole_seam() -> None:
-    judging = {"judge", "resume", "screen", "mask", "ask", "person_answered", "withdraw"}
+    judging = {"judge", "resume", "screen", "inspect", "ask", "person_answered", "withdraw"}
     tasks = {"ask_task", "end_task", "promises"}
 
     assert judging | tasks | {"note", "flush"} <= _members(Authority)
@@ -50,7 +52,7 @@ def test_whatever_concerns_one_session_names_its_driver_first() -> None:
         "judge",
         "resume",
         "screen",
-        "mask",
+        "inspect",
         "ask",
         "person_answered",
         "ask_task",
@@ -61,7 +63,7 @@ def test_whatever_concerns_one_session_names_its_driver_first() -> None:
 
 
 def test_a_prompt_shows_the_text_under_an_id_of_the_gates_own() -> None:
-    (first,), (second,) = prompts(ASKED, "May I?"), prompts(ASKED, "May I?")
+    (first,), (second,) = prompts(ASKED, QUESTION), prompts(ASKED, QUESTION)
 
     assert isinstance(first, PersonAsked)
     assert isinstance(second, PersonAsked)
@@ -71,12 +73,20 @@ def test_a_prompt_shows_the_text_under_an_id_of_the_gates_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "text"),
+    ("command", "notice"),
     [
-        (ASKED, ""),
-        (ASKED._replace(params={}), "May I?"),
-        (ASKED._replace(params={}, modern=True), "May I?"),
+        (ASKED, HoldNotice()),
+        (ASKED._replace(params={}), QUESTION),
+        (ASKED._replace(params={}, modern=True), TOLD),
     ],
 )
-def test_without_a_text_or_for_a_task_nobody_is_prompted(command: AskPeople, text: str) -> None:
-    assert prompts(command, text) == []
+def test_without_a_text_or_for_a_task_nobody_is_prompted(
+    command: AskPeople, notice: HoldNotice
+) -> None:
+    assert prompts(command, notice) == []
+
+
+def test_a_caller_that_can_show_no_prompt_is_told_in_its_progress_only() -> None:
+    (told,) = prompts(ASKED, TOLD._replace(prompt="May I?"), can_show=False)
+
+    assert told == PersonAsked(1, "", "", 5.0, "It waits.", TOLD.page)

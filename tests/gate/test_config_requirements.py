@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from thoughtgate.config.settings import Settings
+from thoughtgate.errors import ConfigError
 from thoughtgate.gate import config_requirements as requirements
 from thoughtgate.gate.config_files import load_configuration
 from thoughtgate.gate.config_requirements import missing_requirements, sign_key_fault
@@ -74,3 +75,34 @@ def test_a_signing_key_that_is_too_short_is_listed_and_not_shown(tmp_path: Path)
 def test_blanks_are_no_signing_key() -> None:
     assert sign_key_fault("KEY", {"KEY": " " * 40}) == "the variable KEY is not set"
     assert sign_key_fault("KEY", {"KEY": "k" * 32}) == ""
+
+
+SHARED = """\
+schema: 1
+default: deny
+store: postgresql://gate@db/gates
+listen: {transport: http}
+"""
+
+
+def test_gates_that_share_a_store_need_keys_that_can_be_read(tmp_path: Path) -> None:
+    (problem,) = missing_requirements(_settings(tmp_path, SHARED), {})
+    assert (problem.key, "openssl rand -hex 32" in problem.message) == ("keys.file", True)
+
+    settings = _settings(tmp_path, SHARED + "keys: {file: keys}\n")
+    (problem,) = missing_requirements(settings, {}, str(tmp_path / "thoughtgate.yaml"))
+    assert f"{tmp_path / 'keys'}: No such file" in problem.message
+
+    (tmp_path / "keys").write_text("ab" * 32 + "\n", "ascii")
+    (tmp_path / "keys").chmod(0o644)
+    (problem,) = missing_requirements(settings, {}, str(tmp_path / "thoughtgate.yaml"))
+    assert problem.message.endswith(f"run: chmod 0600 {tmp_path / 'keys'}")
+
+    (tmp_path / "keys").chmod(0o600)
+    assert missing_requirements(settings, {}, str(tmp_path / "thoughtgate.yaml")) == []
+
+
+@pytest.mark.parametrize("url", ["postgresql://gate@/x", "postgresql://gate@db", "postgresql://"])
+def test_a_store_without_a_host_or_a_database_is_invalid(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ConfigError, match="postgresql://USER@HOST/DATABASE"):
+        _settings(tmp_path, f"schema: 1\ndefault: deny\nstore: '{url}'\n")

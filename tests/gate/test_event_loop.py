@@ -8,9 +8,10 @@ from tests.support.frames import call, line
 from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 from tests.support.waiting import run_async
 
+from thoughtgate.core.approval import Decision
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.judge import Decision, Judge
+from thoughtgate.core.judge import Judge
 from thoughtgate.gate import event_loop
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox

@@ -1,6 +1,5 @@
 """The governor: judge, record and people in one hand, and what happens when one of them fails."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,10 @@ from tests.support.approvals import a_desk, a_store, a_yes
 from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.config.settings import WorkflowSettings
+from thoughtgate.core.approval import Decision, refusal
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, refusal
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest, OpenCall
 from thoughtgate.core.record_events import (
     APPROVAL_DECIDED,
     ERROR,
@@ -25,7 +26,8 @@ from thoughtgate.core.record_events import (
 from thoughtgate.core.repeated_events import MAX_EACH, WINDOW_S
 from thoughtgate.core.tool_listing import DONE, LIST_FIRST
 from thoughtgate.errors import RecordError, StoreError
-from thoughtgate.gate.governor import Approvals, Governor
+from thoughtgate.gate.approvals.interface import Approvals
+from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
@@ -399,25 +401,6 @@ def test_lists_are_screened_and_recorded() -> None:
 
     assert hidden == {"hidden"}
     assert _kinds(governor) == ["tools_list"]
-
-
-def test_an_answer_is_masked_without_its_envelope() -> None:
-    body = {"jsonrpc": "2.0", "id": "ghp_abcdefgh1234", "result": {"text": "ghp_abcdefgh1234"}}
-    masked = _governor().mask(body)
-
-    assert masked["id"] == "ghp_abcdefgh1234"
-    assert masked["result"] == {"text": "[token, 16 characters]"}
-
-
-@pytest.mark.promise("names-are-masked")
-@pytest.mark.parametrize("redact", [True, False])
-def test_a_servers_task_is_masked_if_any_rule_masks_results(*, redact: bool) -> None:
-    governor = _governor()
-    rules = RuleSet([Rule("r", FORWARD, redact=redact)])
-    governor.judge.replace_policy(replace(governor.policy, rules=rules))
-    body = {"jsonrpc": "2.0", "id": 1, "result": {"text": "ghp_abcdefgh1234"}}
-
-    assert (governor.mask(body, of_task=True) != body) is redact
 
 
 def test_a_quiet_flush_that_loses_a_call_is_heard_by_whoever_would_send_it_on() -> None:

@@ -8,7 +8,8 @@ from tests.support.shim_bench import Ledger, SlowDesk
 
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import AgentSent
-from thoughtgate.core.judge import Judge, Ruling
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import Ruling
 from thoughtgate.core.task import Task
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import LocalAuthority
@@ -38,6 +39,8 @@ class _Bench:
         judge = Judge(Policy(default=APPROVE), "run")
         self.governor = Governor(judge, self.ledger, Run("run"), approvals=self.desk, tasks=keeper)
         self.authority = LocalAuthority(self.governor)
+        # Otherwise the gate would list the tools before it makes a task.
+        judge.tools.learn("srv", ({"name": "x"},))
         self.held = self.authority.held
         self.workbench = Workbench(self.authority)
 

@@ -1,6 +1,7 @@
 """Judging in this process, for one session or for many."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,14 +11,21 @@ from tests.support.shim_bench import Ledger, NobodyThere, SlowDesk
 
 from thoughtgate.core.commands import (
     AskPeople,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
     Withdraw,
 )
+from thoughtgate.core.elicitation import HoldNotice
 from thoughtgate.core.envelope import Run
-from thoughtgate.core.events import AgentSent, AnswerMasked, CallJudged, ListScreened, PersonAsked
+from thoughtgate.core.events import (
+    AgentSent,
+    AnswerInspected,
+    CallJudged,
+    ListScreened,
+    PersonAsked,
+)
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import message_seen
 from thoughtgate.core.session_replies import CALLER_GONE
@@ -25,7 +33,10 @@ from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.local_authority import HELD_S, IDLE_S, LOOK_S, LocalAuthority
 from thoughtgate.gate.session_driver import HTTP, SessionDriver
 from thoughtgate.policy.call import APPROVE, FORWARD, Verdict
+from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Policy
+from thoughtgate.policy.rules import Rule, RuleSet
+from thoughtgate.policy.selectors import Selector
 from thoughtgate.policy.visibility import BLOCK, Exposure, Visibility
 from thoughtgate.wire.methods import Named
 
@@ -33,7 +44,9 @@ from thoughtgate.wire.methods import Named
 def _authority(default: str, desk: SlowDesk | None = None) -> tuple[LocalAuthority, Ledger]:
     ledger = Ledger()
     policy = Policy(default=default, visibility=Visibility({"*": Exposure.of(BLOCK, ["hidden"])}))
-    governor = Governor(Judge(policy, "run"), ledger, Run("run"), approvals=desk or NobodyThere())
+    judge = Judge(policy, "run")
+    judge.tools.learn("srv", ({"name": "x"},))
+    governor = Governor(judge, ledger, Run("run"), approvals=desk or NobodyThere())
     return LocalAuthority(governor), ledger
 
 
@@ -123,11 +136,14 @@ def test_a_list_is_screened_at_once() -> None:
 
 def test_an_answer_is_masked_at_once() -> None:
     authority, _ = _authority(FORWARD)
+    rules = RuleSet([Rule("r", FORWARD, redact=True)])
+    governor = authority.governor
+    governor.judge.replace_policy(replace(governor.policy, rules=rules))
     secret = "ghp_" + "a1B2" * 9
     body = {"jsonrpc": "2.0", "id": 3, "result": {"text": secret}}
-    masked = authority.mask(open_driver(authority), MaskAnswer(3, body, 1.0))
+    masked = authority.inspect(open_driver(authority), InspectAnswer(3, "", body, 1.0))
 
-    assert isinstance(masked, AnswerMasked)
+    assert isinstance(masked, AnswerInspected)
     assert masked.body is not None
     assert (masked.key, masked.at, masked.body["id"]) == (3, 1.0, 3)
     assert secret not in json.dumps(masked.body)
@@ -224,9 +240,9 @@ class _Prompter(SlowDesk):
         super().__init__()
         self.answers: list[PersonAnswered] = []
 
-    def prompt(self, call_id: str) -> str:
+    def notice(self, call_id: str) -> HoldNotice:
         """Ask about every call."""
-        return f"May {call_id} run?"
+        return HoldNotice(prompt=f"May {call_id} run?")
 
     def answer(self, command: PersonAnswered) -> None:
         """Keep what the person said."""
@@ -283,6 +299,41 @@ def test_a_task_is_made_and_answered_for_in_its_own_session() -> None:
     assert json.loads(ann.taken[-1].data)["result"]["taskId"] == task_id
     assert json.loads(bob.taken[-1].data)["error"]["data"]["kind"] == "task_not_found"
     assert ann.driver.name != bob.driver.name
+
+
+def test_tasks_are_offered_if_people_may_be_asked() -> None:
+    for default, offered in ((FORWARD, False), (APPROVE, True)):
+        authority, _ = _authority(default)
+        screened = authority.screen(open_driver(authority), ScreenList(3, "initialize", (), 1.0))
+        assert screened == ListScreened(3, frozenset(), 1.0, offered)
+
+
+@pytest.mark.parametrize(
+    ("support", "sent"),
+    [("forbidden", ["tg-run.1"]), ("optional", [1]), ("required", [1])],
+)
+def test_the_gate_makes_the_task_that_a_server_cannot_make(support: str, sent: list[Any]) -> None:
+    authority, _ = _authority(FORWARD)
+    rule = Rule("ask", APPROVE, Selector(names=compile_globs(["other"])))
+    authority.governor.judge.policy = replace(authority.governor.policy, rules=RuleSet([rule]))
+    entry = {"name": "x", "execution": {"taskSupport": support}}
+    authority.governor.judge.tools.learn("srv", (entry,))
+    agent = _Agent(authority)
+    agent.says(_asks_for_task(1))
+
+    assert agent.sent_on == sent
+    (frame,) = agent.forwarded
+    assert ("task" in json.loads(frame.data)["params"]) == (sent == [1])
+    if sent != [1]:
+        assert _task_id(agent)
+
+
+def test_without_approvals_the_task_is_left_to_the_server() -> None:
+    authority, _ = _authority(FORWARD)
+    agent = _Agent(authority)
+    agent.says(_asks_for_task(1))
+
+    assert agent.sent_on == [1]
 
 
 def test_a_cancelled_task_is_told_to_the_session_that_runs_it() -> None:

@@ -2,21 +2,27 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_for
 
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.errors import ConfigError, RecordError, UsageError
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, load_configuration
+from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
+from thoughtgate.gate.running_gates import announce, describe_governed
+from thoughtgate.process.ancestry import read_process
+from thoughtgate.stores.engines.postgres import open_postgres
 from thoughtgate.stores.gates import GateStore
 from thoughtgate.stores.open_database import open_database
-from thoughtgate.stores.postgres import open_postgres
 from thoughtgate.stores.process_owner import own_name
+from thoughtgate.wire.methods import Named
 
 BASE = "schema: 1\ndefault: forward\n"
 
@@ -180,3 +186,54 @@ def test_a_gate_with_a_store_of_its_own_has_no_row(tmp_path: Path) -> None:
     assert governor.degraded() == []
     database.close()
     governor.finish("SUCCEEDED", now())
+
+
+WEBHOOK = """
+approval:
+  default: {channel: webhook, webhook: {url: 'http://127.0.0.1:9/', secret_env: HOOK_KEY}}
+"""
+
+
+@pytest.mark.promise("agent-cannot-approve")
+@pytest.mark.parametrize("agent_started", [False, True], ids=["http", "stdio"])
+def test_a_gate_that_a_wrapped_agent_starts_asks_nobody_through_channels(
+    tmp_path: Path, *, agent_started: bool
+) -> None:
+    """The agent chose its secrets and proxies, and could answer in the name of the channel."""
+    loaded = replace(_load(tmp_path, BASE + WEBHOOK), agent_started=agent_started)
+    with pytest.raises(ConfigError, match="HOOK_KEY"):
+        open_governor(loaded, {}, str(tmp_path))
+    governor = open_governor(loaded, {"THOUGHTGATE_ACTIVE": "1"}, str(tmp_path))
+    governor.finish("SUCCEEDED", 2.0)
+
+
+def test_the_shims_of_an_agent_that_is_not_wrapped_have_channels(tmp_path: Path) -> None:
+    presence = announce(str(tmp_path), "shim", **describe_governed(read_process(os.getpid())))
+    assert presence is not None
+    loaded = replace(_load(tmp_path, BASE + WEBHOOK), agent_started=True)
+    with pytest.raises(ConfigError, match="HOOK_KEY"):
+        open_governor(loaded, {}, str(tmp_path))
+    presence.withdraw()
+
+
+def _rotate(governor: Governor, tmp_path: Path, *, times: int) -> None:
+    named = (Named("tool", "echo", {"text": "x" * 200}),)
+    while not (tmp_path / f"audit.jsonl.{times:06}").exists():
+        governor.rule(CallRequest("s", "1", "me", "tools/call", named, 10, "mcp_stdio", now()))
+        governor.flush()
+
+
+@pytest.mark.promise("traffic-cannot-erase-calls")
+def test_a_gate_that_a_wrapped_agent_starts_removes_nothing_of_the_record(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, BASE + "audit: {rotate: {size: 64KiB, keep: 1}}\n")
+    governor = open_governor(loaded, {"THOUGHTGATE_ACTIVE": "1"}, str(tmp_path))
+    governor.start(now())
+    _rotate(governor, tmp_path, times=2)
+    governor.finish("SUCCEEDED", now())
+    # The next run removes what the head of the record no longer needs.
+    governor = open_governor(loaded, {"THOUGHTGATE_ACTIVE": "1"}, str(tmp_path))
+    governor.start(now())
+    _rotate(governor, tmp_path, times=4)
+    governor.finish("SUCCEEDED", now())
+
+    assert (tmp_path / "audit.jsonl.000001").exists()

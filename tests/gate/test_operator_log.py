@@ -10,15 +10,16 @@ from thoughtgate.core.record_events import (
     Record,
     frame_refused,
     server_exited,
+    server_recovered,
     server_started,
+    server_unreachable,
 )
 from thoughtgate.gate.config_files import Loaded, load_configuration
 from thoughtgate.gate.operator_log import (
     json_log,
-    operator_log,
     operator_messages,
-    report_all,
     report_unenforced,
+    server_log,
 )
 
 
@@ -83,11 +84,24 @@ def test_what_production_would_have_refused_is_told_in_words(
 def test_the_starts_and_ends_of_servers_are_told_in_words(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    tell = operator_log("proxy", _loaded(tmp_path, "human"), report_all)
+    tell = server_log(_loaded(tmp_path, "human"))
     assert tell is not None
     tell(server_started(1.0, "kid", "0", 7))
     tell(server_exited(2.0, "kid", "0", "the server exited with code 3", exit_code=3))
+    tell(server_started(3.0, "far", "0", 0))
+    facts = {"state": "degraded", "kind": "upstream_unauthorized", "cause": "status_401"}
+    tell(server_unreachable(4.0, "far", "0", {**facts, "status": 401, "reason": "no login"}))
+    tell(server_recovered(5.0, "far", "0", 12.4))
     assert capfd.readouterr().err.splitlines() == [
         "thoughtgate: server 'kid' is running (pid 7)",
-        "thoughtgate: server 'kid' is down: the server exited with code 3",
+        "thoughtgate: server 'kid' is down: the server exited with code 3 (upstream_connection_failed, exited)",
+        "thoughtgate: server 'far' is up",
+        "thoughtgate: server 'far' is degraded: no login (upstream_unauthorized, status_401)",
+        "thoughtgate: server 'far' is back after 12 s",
     ]
+    tell(server_exited(6.0, "kid", "0", "stopped", exit_code=0, cause="stopped"))
+    assert capfd.readouterr().err == "thoughtgate: server 'kid' is down: stopped\n"
+    facts["reason"] = "\x1b[2Jgone\x9b"
+    tell(server_unreachable(6.0, "far", "0", facts))
+    assert "[U+001B][2Jgone[U+009B]" in capfd.readouterr().err
+    assert server_log(_loaded(tmp_path, "json")) is None

@@ -275,6 +275,25 @@ def test_a_server_that_cannot_start_gets_every_request_an_answer(
         peer.assert_nothing_left()
 
 
+def test_a_server_that_cannot_start_is_tried_again(tmp_path: Path) -> None:
+    program = tmp_path / "server"
+    with ShimPeer(tmp_path, server=[str(program)]) as peer:
+        assert peer.ask(request("early", "ping"))["error"]["data"]["kind"] == "server_start_failed"
+        answer = 'while read -r line; do echo \'{"jsonrpc":"2.0","id":1,"result":{}}\'; done'
+        finished = tmp_path / "written"
+        finished.write_text(f"#!/bin/sh\n{answer}\n")
+        finished.chmod(0o700)
+        finished.rename(program)
+        peer.wait_for_stderr("the server is running now")
+        assert peer.ask(request(1, "ping"))["result"] == {}
+        assert peer.finish() == 0
+        assert peer.stderr.count("could not be started") == 1
+        states = [one["type"] for one in peer.record() if one["type"].startswith("server_")]
+        assert states == ["server_exited", "server_started", "server_exited"]
+        assert peer.record()[-1]["run"]["status"] == "SUCCEEDED"
+        peer.assert_nothing_left()
+
+
 def test_a_server_that_closes_its_input_does_not_leave_callers_waiting(tmp_path: Path) -> None:
     code = "import os,time\nos.close(0)\ntime.sleep(600)\n"
     with ShimPeer(tmp_path, server=[sys.executable, "-c", code]) as peer:

@@ -14,6 +14,7 @@ from tests.support.reload_scene import DENY, FORWARD, RULES, Scene
 from thoughtgate.core.approval import PENDING, Approval, Vote
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
+from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.policy.call import DENY as DENIED
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
@@ -262,6 +263,19 @@ def test_tightening_moves_on_what_later_gates_compare_with(scene: Scene) -> None
     assert scene.accepted() == DENY
 
 
+@pytest.mark.promise("no-loosening-restart")
+def test_an_agents_own_gate_moves_nothing_on(tmp_path: Path) -> None:
+    # The agent chooses the variables of its gate: what tightens there may loosen elsewhere.
+    scene = Scene(tmp_path, environ={"THOUGHTGATE_ACTIVE": "1", "WHAT": "deny"})
+    scene.accept()
+
+    scene.write('schema: 1\ndefault: "${WHAT:-forward}"\n')
+
+    assert scene.action() == "deny"
+    assert scene.accepted() == FORWARD
+    scene.close()
+
+
 def test_a_gate_moves_nothing_on_that_it_did_not_have_in_force(scene: Scene) -> None:
     stricter = PolicyFile.of(str(scene.path), {str(scene.path): RULES})
     scene.store.policies().accept(stricter, "terminal:ann", now())
@@ -457,7 +471,7 @@ def test_without_a_store_nothing_that_loosens_is_applied(
 
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(ApprovalStore, "ask_about_policy", broken)
+    monkeypatch.setattr(ApprovalStore, "ask_standing", broken)
 
     strict.write(FORWARD)
 
@@ -501,3 +515,24 @@ def test_another_store_waits_for_a_person_and_a_restart(strict: Scene) -> None:
     assert strict.changes()[-1]["after_restart"] == ["store"]
     assert not strict.governor.degraded()
     assert "hunter2" not in json.dumps(strict.changes())
+
+
+def test_who_may_connect_changes_with_a_restart_and_status_says_so(tmp_path: Path) -> None:
+    def config(listen: str, rules: str = "") -> str:
+        return f"schema: 1\ndefault: deny\nlisten: {{transport: http, {listen}}}\n{rules}"
+
+    bearer = config("auth: {type: bearer, token_env: A}")
+    signed = config("auth: {type: jwt, jwks_url: https://h/k, issuer: i, audience: a}")
+    scene = Scene(tmp_path, f"{bearer}reload: auto\n")
+    try:
+        scene.write(f"{signed}reload: auto\n")
+        assert scene.changes()[-1]["after_restart"] == ["listen.auth.type"]
+        assert "after a restart: listen.auth.type" in scene.said
+        # Another change does not make it look as if the first one were in force.
+        scene.write(f"{signed}reload: auto\nrules: [{{tool: x, action: deny}}]\n")
+        assert scene.watch.needs_restart == ("listen.auth.type",)
+        assert list_gates(str(scene.state))[0]["needs_restart"] == ["listen.auth.type"]
+        scene.write(f"{bearer}reload: auto\n")
+        assert list_gates(str(scene.state))[0]["needs_restart"] == []
+    finally:
+        scene.close()

@@ -13,6 +13,7 @@ from thoughtgate.errors import UsageError
 from thoughtgate.gate.run_file import (
     RunFile,
     has_ended,
+    is_stopped,
     read_run_file,
     remove_dead_runs,
     remove_run_file,
@@ -123,3 +124,16 @@ def test_a_zombie_has_ended_and_nobody_never_ends() -> None:
     assert has_ended(pid)
     assert not has_ended(0)
     assert not has_ended(10**30)
+
+
+def test_a_stopped_process_is_told_from_one_that_runs_or_has_ended() -> None:
+    pid = os.posix_spawnp("sleep", ["sleep", "60"], {"PATH": os.environ["PATH"]})
+    assert not is_stopped(pid)
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: is_stopped(pid), what="the stop")
+    os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: not is_stopped(pid), what="the continuation")
+    os.kill(pid, signal.SIGKILL)
+    reap(pid)
+    assert not is_stopped(pid)
+    assert not is_stopped(0)

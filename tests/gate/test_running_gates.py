@@ -10,6 +10,7 @@ from tests.support.commands import sample_server, shim
 from tests.support.frames import request
 from tests.support.stdio_peer import StdioPeer
 
+from thoughtgate.core.record_events import server_started
 from thoughtgate.gate.running_gates import GateAnnouncer, announce, list_gates
 
 
@@ -33,6 +34,9 @@ def test_a_run_is_announced_from_its_start_to_its_end(tmp_path: Path) -> None:
 
     [gate] = list_gates(str(tmp_path))
     assert (gate["kind"], gate["server"], gate["profile"]) == ("shim", "files", "production")
+    announcer.server_changed(server_started(1.0, "files", "0", 7))
+    [later] = list_gates(str(tmp_path))
+    assert (later["started_at"], later["servers"][0]["pid"]) == (gate["started_at"], 7)
     announcer.end()
     assert list_gates(str(tmp_path)) == []
 

@@ -16,15 +16,16 @@ from thoughtgate.core.commands import (
     PROMPT,
     AskPeople,
     Command,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
 )
+from thoughtgate.core.elicitation import HoldNotice
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import (
     AgentSent,
-    AnswerMasked,
+    AnswerInspected,
     CallerGone,
     CallJudged,
     ListScreened,
@@ -48,9 +49,9 @@ class _Prompter(SlowDesk):
         super().__init__()
         self.answers: list[PersonAnswered] = []
 
-    def prompt(self, call_id: str) -> str:
+    def notice(self, call_id: str) -> HoldNotice:
         """Ask about every call."""
-        return f"May {call_id} run?"
+        return HoldNotice(prompt=f"May {call_id} run?")
 
     def answer(self, command: PersonAnswered) -> None:
         """Keep what the person said."""
@@ -70,6 +71,7 @@ class _Bench:
             default=default, visibility=hidden, profile=profile, server_requests=default
         )
         judge = Judge(policy, "run")
+        judge.tools.learn("srv", ({"name": "x"},))
         self.authority = LocalAuthority(
             Governor(judge, self.ledger, Run("run"), approvals=self.desk)
         )
@@ -223,7 +225,7 @@ class _Later(LocalAuthority):
         del driver, command
         return None
 
-    def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
+    def inspect(self, driver: SessionDriver, command: InspectAnswer) -> AnswerInspected | None:
         """Keep the caller waiting."""
         del driver, command
         return None
@@ -248,7 +250,7 @@ def test_an_answer_of_the_authority_may_come_later() -> None:
     assert agent.taken == []
 
     assert driver.feed(ListScreened(2, frozenset(), 4.0), agent) == 1
-    assert driver.feed(AnswerMasked(1, result(1, {"a": "***"}), 4.0), agent) == 1
+    assert driver.feed(AnswerInspected(1, result(1, {"a": "***"}), 4.0), agent) == 1
     assert [frame.key for frame in agent.taken] == [2, 1]
     assert json.loads(agent.taken[1].data)["result"] == {"a": "***"}
 
@@ -350,7 +352,7 @@ def test_time_that_passes_is_told_to_the_session_and_to_every_caller() -> None:
     bench.driver.tick(at)
 
     assert caller.happened == [("held", 1), ("keep_alive", at)]
-    assert [one.carries for one in caller.taken] == [NOTICE]
+    assert [one.carries for one in caller.taken] == [NOTICE, NOTICE]
     assert json.loads(caller.taken[0].data)["params"]["progressToken"] == "mine"
 
 

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from tests.support.json_values import json_objects, json_values
 
 from thoughtgate.core.commands import AskPeople, AskTask, EndTask
-from thoughtgate.core.events import AgentSent, CallJudged, Event, TaskAnswered, TaskMade, Ticked
+from thoughtgate.core.events import (
+    AgentSent,
+    CallJudged,
+    Event,
+    TaskAnswered,
+    TaskChanged,
+    TaskMade,
+    Ticked,
+)
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.task_messages import as_command, as_told, task_command, told_event
-from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.policy.call import DENY, FORWARD, Verdict
 
 COMMANDS = (
     AskPeople(1, "run.1", "ops", 5.0, {"task": {}}, modern=True),
@@ -25,6 +33,7 @@ EVENTS = (
     TaskMade(1, {"result": {"task": {}}}, 5.0),
     TaskAnswered("a", {"result": {}}, 5.0),
     TaskAnswered("a", None, 5.0),
+    TaskChanged({"taskId": "tg_1", "status": "completed"}, 5.0),
     CallJudged("run.1", Verdict(DENY, "approval", "task_cancelled"), "run.1", 5.0),
     AgentSent(b'{"jsonrpc":"2.0","method":"notifications/cancelled"}', 5.0),
 )
@@ -103,3 +112,15 @@ def test_whatever_a_service_says_nothing_is_forwarded(told: Any) -> None:
     event = told_event(told, 5.0)
 
     assert not isinstance(event, CallJudged) or event.verdict.action == DENY
+
+
+@pytest.mark.parametrize("redact", [True, False])
+def test_a_granted_call_arrives_with_its_verdict(*, redact: bool) -> None:
+    verdict = Verdict(FORWARD, "", redact=redact, trace="00-aa")
+    told = as_told(CallJudged(7, verdict, "run.1", 1.0))
+    assert told_event(told, 2.0) == CallJudged("run.1", verdict, "run.1", 2.0)
+
+
+def test_a_granted_call_that_says_nothing_of_masking_is_masked() -> None:
+    event = told_event({"event": "granted", "call_id": "run.1", "trace": 5}, 2.0)
+    assert event == CallJudged("run.1", Verdict(FORWARD, "", redact=True), "run.1", 2.0)

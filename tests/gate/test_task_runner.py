@@ -9,7 +9,7 @@ import pytest
 from tests.support.approvals import CALL, NOW
 
 from thoughtgate.core.commands import AskPeople, AskTask, EndTask
-from thoughtgate.core.events import AgentSent, CallJudged, TaskAnswered, TaskMade
+from thoughtgate.core.events import AgentSent, CallJudged, TaskAnswered, TaskChanged, TaskMade
 from thoughtgate.core.task_table import Caller, TaskLimits, TaskTable
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY
@@ -98,8 +98,11 @@ def test_a_result_is_waited_for_and_told_when_the_call_has_ended(bench: Bench) -
     bench.make()
     assert bench.ask("tasks/result", key=5) == []
     assert bench.desk.started("run.1", NOW + 2)
-    ((session, event),) = bench.desk.ended(EndTask("run.1", DONE, NOW + 3))
+    (_, changed), (session, event) = bench.desk.ended(EndTask("run.1", DONE, NOW + 3))
 
+    assert isinstance(changed, TaskChanged)
+    assert changed.body["status"] == "completed"
+    assert "result" not in changed.body
     assert session == SESSION
     assert isinstance(event, TaskAnswered)
     assert event.key == 5
@@ -114,7 +117,8 @@ def test_a_caller_that_left_is_told_nothing(bench: Bench) -> None:
     bench.ask("tasks/result", key=5)
     bench.desk.left(SESSION, 5)
 
-    assert bench.desk.ended(EndTask("run.1", DONE, NOW + 3)) == []
+    told = bench.desk.ended(EndTask("run.1", DONE, NOW + 3))
+    assert [type(event) for _, event in told] == [TaskChanged]
 
 
 def test_a_refusal_ends_the_task_with_its_kind(bench: Bench) -> None:

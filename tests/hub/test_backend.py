@@ -303,7 +303,7 @@ def test_an_address_beyond_this_machine_needs_authentication(tmp_path: Path) -> 
 def test_who_was_meant_for_somebody_else_is_on_record(tmp_path: Path) -> None:
     with serving_http(tmp_path, ONE) as hub:
         assert hub.send("GET", path="/metrics", host="evil.example").status == 421
-        refused = '"agent":{"method":"host","reason":"the Host header names somebody else"}'
+        refused = '"agent":{"method":"host","reason":"the Host header names somebody else",'
         wait_for(lambda: refused in (hub.state / "audit.jsonl").read_text())
 
 

@@ -13,8 +13,12 @@ from tests.support.waiting import run_async, wait_for
 
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.errors import PeerError
-from thoughtgate.hub.hub import hide_nowhere
+from thoughtgate.hub.client import Client
+from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.policy.policy import Policy
+from thoughtgate.stores.open_database import StoreLocation
+from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.login_access import LoginAccess
 
 SERVERS = {"one": sample(), "two": sample(isolation="session"), "off": sample(enabled=False)}
 
@@ -30,6 +34,69 @@ def test_the_namespace_says_which_servers_there_are(tmp_path: Path) -> None:
             assert hub.server_ids == ["thoughtgate", "two", "one"]
             assert hub.describe_namespaces()["selection"] == "only"
             assert "two (two), one (one)" in hub.instructions()
+            await hub.close()
+
+    run_async(main())
+
+
+def test_each_principal_has_a_connection_with_its_own_login(tmp_path: Path) -> None:
+    remote = {"url": "https://mcp.example/mcp", "auth": {"type": "oauth"}}
+    loaded = load(tmp_path, {"one": sample(), "remote": remote})
+
+    async def main() -> None:
+        with governed(loaded, tmp_path / "state") as governor:
+            logins = LoginAccess(StoreLocation(tmp_path / "state"), {})
+            around = Surroundings({}, str(tmp_path), logins=logins)
+            hub = Hub(loaded.settings, governor, around, principal="local")
+            clients: dict[str, list[Client]] = {}
+            for name in ("local", "ann", "ann", "bob"):
+                client, _ = join(hub, sole=False)
+                client.principal = name
+                clients.setdefault(name, []).append(client)
+            local, first, second, other = (
+                *clients["local"],
+                *clients["ann"],
+                *clients["bob"],
+            )
+
+            assert hub.relay(local, "remote") is hub.servers["remote"]
+            assert hub.relay(first, "remote") is hub.relay(second, "remote")
+            assert hub.relay(first, "remote") is not hub.relay(other, "remote")
+            assert hub.relay(first, "remote") is not hub.servers["remote"]
+            assert hub.relay(first, "one") is hub.relay(other, "one")
+            own = hub.relay(first, "remote")
+            assert own is not None
+            assert hub.supervisors_for(first) == [hub.servers["one"], own]
+            assert hub.notices._audience(own.private_to) == [first, second]
+            await hub.close()
+
+    run_async(main())
+
+
+def test_the_connection_with_the_oldest_login_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thoughtgate.hub.hub.MAX_LOGINS", 2)
+    remote = {"url": "https://mcp.example/mcp", "auth": {"type": "oauth"}}
+    loaded = load(tmp_path, {"remote": remote})
+
+    async def main() -> None:
+        with governed(loaded, tmp_path / "state") as governor:
+            logins = LoginAccess(StoreLocation(tmp_path / "state"), {})
+            around = Surroundings({}, str(tmp_path), logins=logins)
+            hub = Hub(loaded.settings, governor, around, principal="local")
+            client, _ = join(hub, sole=False)
+            relays = {}
+            for at, name in enumerate(("ann", "bob", "eve")):
+                client.principal = name
+                relays[name] = relay = hub.relay(client, "remote")
+                assert relay is not None
+                relay.used_at = float(at)
+            for name in ("bob", "eve"):
+                client.principal = name
+                assert hub.relay(client, "remote") is relays[name]
+            client.principal = "ann"
+            assert hub.relay(client, "remote") is not relays["ann"]
             await hub.close()
 
     run_async(main())

@@ -1,10 +1,20 @@
 """Lists put together from many servers."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.support.frames import request
 from tests.support.hub import modern, odd, sample, serving
+from tests.support.waiting import run_async
+
+from thoughtgate.core.catalogue import NOTHING, Offer
+from thoughtgate.errors import PeerError
+from thoughtgate.hub import lists
+from thoughtgate.hub.lists import HubLists
 
 
 @pytest.mark.long
@@ -78,3 +88,66 @@ def test_a_servers_own_pages_are_followed(tmp_path: Path) -> None:
         hub.open()
 
         assert len(hub.names()) == 14
+
+
+class Wedged:
+    """A server whose lists come when the test says so."""
+
+    id = "wedged"
+
+    def __init__(self, answer: Callable[["Wedged"], Any]) -> None:
+        self.settings = SimpleNamespace(enabled=True, start_timeout_s=60.0)
+        self.standing = SimpleNamespace(failures=0)
+        self.asked: list[str] = []
+        self.go = asyncio.Event()
+        self._answer = answer
+
+    def is_fresh(self, method: str) -> bool:
+        return method == "never"
+
+    async def offer(self, method: str) -> Offer:
+        self.asked.append(method)
+        await self._answer(self)
+        return NOTHING
+
+
+async def _waits(server: Wedged) -> None:
+    await server.go.wait()
+
+
+async def _times_out(server: Wedged) -> None:
+    if not server.go.is_set():
+        raise PeerError("upstream_timeout", "tools/list was not answered in time")
+
+
+@pytest.mark.parametrize("answer", [_waits, _times_out])
+def test_a_list_waits_once_for_a_server_that_does_not_answer(
+    answer: Callable[[Wedged], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed: list[str] = []
+
+    async def main() -> None:
+        server: Any = Wedged(answer)
+        made = HubLists(None, lambda _, capability: changed.append(capability))  # type: ignore[arg-type]
+        monkeypatch.setattr(lists, "DISCOVERY_S", 0.01)
+        await made.collect("tools/list", [server])
+        # From now on, whoever waits for this server waits longer than the test.
+        monkeypatch.setattr(lists, "DISCOVERY_S", 1000.0)
+        async with asyncio.timeout(10):
+            for method in ("tools/list", "prompts/list", "tools/list"):
+                await made.collect(method, [server])
+            server.go.set()
+            while "tools" not in changed:
+                await made.collect("tools/list", [server])
+                await asyncio.sleep(0.005)
+            # It has answered, so the next list waits for it again.
+            server.go.clear()
+            waiting = asyncio.ensure_future(made.collect("resources/list", [server]))
+            while "resources/list" not in server.asked:  # noqa: ASYNC110  a list of the test
+                await asyncio.sleep(0)
+            if answer is _waits:
+                assert not waiting.done()
+                server.go.set()
+            await waiting
+
+    run_async(main())

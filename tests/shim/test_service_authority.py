@@ -17,15 +17,15 @@ from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
     EndTask,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
     Withdraw,
 )
 from thoughtgate.core.events import (
     AgentSent,
-    AnswerMasked,
+    AnswerInspected,
     CallJudged,
     Event,
     ListScreened,
@@ -45,7 +45,7 @@ CALL = JudgeCall(
     1, "tools/call", (Named("tool", "echo", {}),), {"name": "echo"}, 40, modern=False, at=0.0
 )
 LIST = ScreenList(2, "tools/list", ({"name": "a"}, {"name": "b"}), 0.0)
-MASK = MaskAnswer(3, {"jsonrpc": "2.0", "id": 3, "result": {"text": "secret"}}, 0.0)
+MASK = InspectAnswer(3, "r.3", {"jsonrpc": "2.0", "id": 3, "result": {"text": "secret"}}, 0.0)
 HELD = AskPeople(1, "r.1", "default", 0.0, None, modern=False)
 
 
@@ -164,14 +164,16 @@ def test_an_unknown_kind_of_denial_is_still_a_denial() -> None:
 
 
 @pytest.mark.parametrize("answer", STRANGE)
-def test_a_list_that_could_not_be_screened_shows_nothing(answer: bytes | None) -> None:
+def test_a_list_that_could_not_be_screened_is_an_error_and_not_an_empty_list(
+    answer: bytes | None,
+) -> None:
     with RawService(lambda _head, _body: answer) as service:
         authority = _open(service.run(), "files", "s")
         assert authority.screen(open_driver(authority), LIST) is None
         events = _drive(authority, [], lambda found: found)
 
     screened = next(one for one in events if isinstance(one, ListScreened))
-    assert screened.hidden == {"a", "b"}
+    assert screened.hidden is None
 
 
 def test_a_held_call_is_asked_about_until_it_is_decided() -> None:
@@ -336,7 +338,7 @@ def test_it_is_said_in_json_where_the_config_wants_that(
     with RawService(answerer) as service:
         run = service.run()
         environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
-        authority, *_ = connect("files", "", f"http://{run.host}:{run.port}", environ)
+        authority, *_ = connect("files", (), ("", f"http://{run.host}:{run.port}"), environ)
         _OPENED.append(authority)
         authority.note(frame)
         for _ in range(2):
@@ -380,7 +382,7 @@ def test_the_service_decides_the_profile_and_what_the_server_must_not_see() -> N
         run = service.run()
         environ = {"THOUGHTGATE_GOVERNANCE_TOKEN": run.token}
         address = f"http://{run.host}:{run.port}"
-        authority, setup, withheld, own = connect("files", "", address, environ)
+        authority, setup, withheld, own = connect("files", (), ("", address), environ)
 
     authority.close()
     assert (setup.session, setup.enforce, setup.timeout_s, setup.max_held) == ("s1", False, 9.0, 3)
@@ -403,15 +405,15 @@ def test_an_answer_that_is_there_at_once_is_told_in_the_next_turn(
     assert authority.interval_s > 0
     assert authority.judge(driver, CALL) is None
     assert authority.screen(driver, LIST) is None
-    assert authority.mask(driver, MASK) is None
+    assert authority.inspect(driver, MASK) is None
     assert authority.interval_s == 0
     judged, screened, masked = authority.tick(now())
 
     assert isinstance(judged, CallJudged)
     assert (judged.key, judged.verdict.action) == (1, DENY)
     assert isinstance(screened, ListScreened)
-    assert (screened.key, screened.hidden) == (2, frozenset({"a", "b"}))
-    assert isinstance(masked, AnswerMasked)
+    assert (screened.key, screened.hidden) == (2, None)
+    assert isinstance(masked, AnswerInspected)
     assert (masked.key, masked.body) == (3, None)
     assert authority.tick(now()) == []
 
@@ -443,13 +445,13 @@ def test_a_verdict_lost_with_the_connection_is_told_whatever_used_it_next(
 def test_an_answer_that_could_not_be_masked_has_no_body(
     said: bytes | None, masked: dict[str, Any] | None
 ) -> None:
-    with RawService(lambda head, _: said if b"mask" in head else reply(b"{}")) as service:
+    with RawService(lambda head, _: said if b"inspect" in head else reply(b"{}")) as service:
         authority = _open(service.run(), "files", "s")
-        assert authority.mask(open_driver(authority), MASK) is None
+        assert authority.inspect(open_driver(authority), MASK) is None
         (event,) = _drive(authority, [], lambda found: found)
-        sent = next(json.loads(body) for head, body in service.requests if b"mask" in head)
+        sent = next(json.loads(body) for head, body in service.requests if b"inspect" in head)
 
-    assert isinstance(event, AnswerMasked)
+    assert isinstance(event, AnswerInspected)
     assert (event.key, event.body) == (3, masked)
     assert sent["body"] == MASK.body
 

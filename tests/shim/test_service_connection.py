@@ -1,15 +1,19 @@
 """The link to the service: whoever asks is told, whatever the other side does."""
 
+import os
 import select
+import signal
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.raw_service import Answerer, RawService, reply
+from tests.support.waiting import reap, wait_for
 
 from thoughtgate.core.events import Event
 from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.run_file import is_stopped
 from thoughtgate.shim.service_connection import MAX_REPLY, Link, parse_reply
 
 
@@ -149,3 +153,29 @@ def test_any_bytes_are_an_answer_or_none_and_never_a_fault(data: bytes) -> None:
     found = parse_reply(bytearray(data))
 
     assert found is None or found[2] <= len(data)
+
+
+def test_the_reply_of_a_stopped_service_is_awaited() -> None:
+    said: list[int] = []
+
+    def told(status: int, body: bytes) -> list[Event]:
+        said.append(status)
+        return []
+
+    service = os.posix_spawnp("sleep", ["sleep", "60"], {"PATH": os.environ["PATH"]})
+    os.kill(service, signal.SIGSTOP)
+    wait_for(lambda: is_stopped(service), what="the stop")
+    with RawService(lambda _, body: reply(body)) as raw:
+        run = raw.run()
+        link = Link(run.host, run.port, run.token)
+        link.request("POST", "/x", b"", told, monotonic() - 1.0)
+        link.expire(monotonic(), service)
+        assert said == []
+        _drive(link, said, 1)  # type: ignore[arg-type]  # only its length counts
+        assert said == [200]
+        os.kill(service, signal.SIGKILL)
+        reap(service)
+        link.request("POST", "/x", b"", told, monotonic() - 1.0)
+        link.expire(monotonic(), service)
+        assert said == [200, 0]
+        link.close()

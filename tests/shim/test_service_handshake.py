@@ -65,12 +65,13 @@ def test_hello_comes_after_health_and_names_the_process() -> None:
         return reply(b"{}" if head.startswith(b"GET /healthz") else b'{"session_id":"s"}')
 
     with RawService(answer) as service:
-        assert greet(service.run(), "files") == {"session_id": "s"}
+        assert greet(service.run(), "files", ("npx", "files")) == {"session_id": "s"}
 
     (health, _), (hello, body) = service.requests
     assert health.startswith(b"GET /healthz ")
     assert hello.startswith(b"POST /governance/heartbeat ")
-    assert json.loads(body) == {"server_id": "files", "hello": True, "pid": os.getpid()}
+    named = {"server_id": "files", "command": ["npx", "files"]}
+    assert json.loads(body) == {**named, "hello": True, "pid": os.getpid()}
 
 
 def test_a_service_that_refuses_the_token_is_no_service() -> None:

@@ -33,6 +33,8 @@ def test_the_end_of_stdin_ends_server_and_shim(tmp_path: Path) -> None:
         assert peer.record()[-1]["run"]["status"] == "SUCCEEDED"
         assert peer.events("server_exited")[0]["server"] == {
             "state": "exited",
+            "cause": "exited",
+            "kind": "upstream_connection_failed",
             "exit_code": 0,
             "reason": "the server exited with code 0",
         }

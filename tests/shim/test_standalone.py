@@ -38,11 +38,11 @@ def test_the_setup_follows_the_servers_entry(tmp_path: Path, environ: dict[str, 
     (tmp_path / "c.yaml").write_text(CONFIG)
     config, state = str(tmp_path / "c.yaml"), str(tmp_path / "state")
     authority, setup, principal, withheld = govern_locally(
-        "git", environ, config=config, state_dir=state, profile="", audit=""
+        "git", ("git-server",), environ, config=config, state_dir=state, profile="", audit=""
     )
     authority.finish("SUCCEEDED", 1.0)
     other, plain, _, _ = govern_locally(
-        "other", environ, config=config, state_dir=state, profile="development", audit=""
+        "other", (), environ, config=config, state_dir=state, profile="development", audit=""
     )
     other.finish("SUCCEEDED", 1.0)
 

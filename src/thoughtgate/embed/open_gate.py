@@ -230,7 +230,7 @@ class EmbeddedConnection:
         Example:
             >>> connection.server_closed("the server exited with code 1")
         """
-        self._feed(ServerGone(reason, now()))
+        self._feed(ServerGone(reason, now(), facts={"cause": "connection_lost"}))
 
     def close(self) -> None:
         """End the connection, because the agent is gone: calls that are held are withdrawn.
@@ -277,7 +277,8 @@ class _Callbacks(PipeCaller):
                 raise
             reason = f"the message could not be sent: {type(error).__name__}"
             kind = "upstream_connection_failed"
-            self.driver.feed(NotSent(frame.key, kind, now(), reason), self)
+            facts = {"cause": "connection_failed", "reason": reason}
+            self.driver.feed(NotSent(frame.key, kind, now(), facts), self)
 
     def _send_to_agent(self, data: bytes) -> None:
         if not self.is_closed:

@@ -5,7 +5,8 @@ from http import HTTPStatus
 from typing import Protocol
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.front.post import STREAM, UNBUFFERED, pass_on
+from thoughtgate.errors import PeerError
+from thoughtgate.front.post import STREAM, UNBUFFERED, pass_on, retry_header
 from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.transports.http_server import Exchange
@@ -19,11 +20,27 @@ from thoughtgate.wire.sse import render_event
 class PassedStream:
     """An agent's GET or DELETE, forwarded to the server."""
 
-    def __init__(self, exchange: Exchange, on_done: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        note_error: Callable[[str], str],
+        on_done: Callable[[], None] | None = None,
+    ) -> None:
+        """Answer an exchange; ``note_error`` records a kind of error and returns its id."""
         self.exchange = exchange
+        self._note_error = note_error
         self.leg: HttpLeg | None = None
         self._on_done = on_done
         exchange.on_gone = self._gone
+
+    def take(self, frame: ToAgent) -> None:
+        """Send a notification of the gate itself between those of the server."""
+        exchange = self.exchange
+        if exchange.is_streaming and not exchange.is_gone and not exchange.is_stalled:
+            exchange.write(render_event(frame.data))
+
+    def forward(self, frame: ToServer) -> None:
+        """Do nothing: this stream carries no frames to the server."""
 
     def stream_started(self, status: int, headers: bytes) -> None:
         """Start the response to the agent once the server has opened the stream."""
@@ -55,10 +72,14 @@ class PassedStream:
             self._on_done()
         self.exchange.respond(status, headers, body)
 
-    def failed(self, kind: str, status: int = 200) -> None:
-        """Answer 502 when the server cannot be reached."""
-        del status
-        self.exchange.respond(502, JSON, render_error(None, kind))
+    def failed(self, error: PeerError, status: int = 200) -> None:
+        """Answer 502 when the server cannot be reached, or the status that says when to retry."""
+        ident = self._note_error(error.kind)
+        body = render_error(
+            None, error.kind, message=str(error), details=error.facts, correlation_id=ident
+        )
+        shown = status if status != HTTPStatus.OK else HTTPStatus.BAD_GATEWAY
+        self.exchange.respond(shown, JSON + retry_header(body), body)
 
     def session_named(self, upstream: str) -> str:
         """Return no id: only the response to ``initialize`` names a session."""
@@ -93,6 +114,7 @@ class PushStream:
         self.exchange = exchange
         self.driver = driver
         self._home = home
+        driver.stream = self
         exchange.on_gone = self._gone
         exchange.start(200, STREAM)
         # Send a comment at once: some clients and proxies wait for the first byte before they
@@ -113,5 +135,7 @@ class PushStream:
         self.exchange.end()
 
     def _gone(self) -> None:
+        if self.driver.stream is self:
+            self.driver.stream = None
         self._home.unlisten(self)
         self.driver.stream_ended(self)

@@ -1,4 +1,4 @@
-"""Authentication of HTTP clients: a token, an address, both, or a signed token (JWT).
+"""Authentication of HTTP clients: a token, an address, both, a signed token (JWT), or a certificate.
 
 A rejection says which kind of credential was missing, never what the client presented.
 Nothing here knows MCP; the listener authenticates a request before it reads the body.
@@ -7,13 +7,16 @@ Nothing here knows MCP; the listener authenticates a request before it reads the
 import hmac
 import ipaddress
 import json
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from thoughtgate.config.listen_settings import ListenAuth
 from thoughtgate.errors import ConfigError, PeerError, Problem
+from thoughtgate.front.client_certificates import name_in
+from thoughtgate.gate.connections.certificates import trusting
 from thoughtgate.transports.http_client import HttpPool, PoolOptions
 from thoughtgate.transports.tls import client_context
 
@@ -25,6 +28,7 @@ BEARER: Final = "bearer"
 IP_ALLOWLIST: Final = "ip_allowlist"
 BOTH: Final = "both"
 JWT: Final = "jwt"
+MTLS: Final = "mtls"
 
 ALGORITHMS: Final = (
     "RS256",
@@ -50,8 +54,8 @@ KEYS_RETRY_S: Final = 10.0
 MAX_KEYS: Final = 262_144
 """Maximum size of a key set in bytes."""
 
-MAX_PRINCIPAL: Final = 256
-"""Maximum length of a principal in characters."""
+MAX_NAME: Final = 256
+"""Maximum length of the name in a token, in characters."""
 
 MAX_TOKEN: Final = 16_384
 
@@ -62,9 +66,21 @@ class Identity(NamedTuple):
     """Who an agent is, and how it was authenticated."""
 
     principal: str
+    """Who calls, as rules, limits, approvals and stores know it; with ``jwt``, see ``spelled``."""
     method: str = NONE
     claims: dict[str, Any] | None = None
     """The claims of the signed token, which policies can match on."""
+    name: str = ""
+    """For a signed token: the principal's name as its issuer knows it."""
+
+
+def spelled(issuer: str, name: str) -> str:
+    """Return the principal for a name that an issuer vouches for: ``ISSUER#NAME``.
+
+    Two issuers may give the same name to different people. An issuer contains no ``#`` (the config
+    is checked for it), so the first one separates the parts whatever the name contains.
+    """
+    return f"{issuer}#{name}"
 
 
 class Rejection(NamedTuple):
@@ -116,12 +132,21 @@ class Authenticator:
             self._challenge = b'Bearer resource_metadata="%b"' % metadata_url.encode()
 
     def check(
-        self, peer: str, headers: Mapping[bytes, bytes], repeated: set[bytes]
+        self,
+        peer: str,
+        headers: Mapping[bytes, bytes],
+        repeated: set[bytes],
+        certificate: Callable[[], dict[str, Any] | None] = lambda: None,
     ) -> Identity | Rejection | None:
-        """Return an identity or a rejection; None if the issuer's keys must be fetched first."""
+        """Return an identity or a rejection; None if the issuer's keys must be fetched first.
+
+        ``certificate`` returns the client's certificate, which TLS has verified.
+        """
         method = self.method
         if method == NONE:
             return self._anonymous
+        if method == MTLS:
+            return _check_certificate(certificate())
         if method in {IP_ALLOWLIST, BOTH}:
             by_address = self._check_address(peer)
             if method == IP_ALLOWLIST or isinstance(by_address, Rejection):
@@ -131,6 +156,10 @@ class Authenticator:
             named = BEARER if method == BOTH else method
             return Rejection(401, named, shown, self._challenge)
         return self._check_signed(shown) if method == JWT else self._check_token(shown)
+
+    def scope_challenge(self, scopes: str) -> bytes:
+        """Return the header for a call whose token lacks scopes; see the function."""
+        return scope_challenge(scopes, self._challenge)
 
     def _check_address(self, peer: str) -> Identity | Rejection:
         address = normalise(peer)
@@ -173,22 +202,37 @@ class Authenticator:
                 key,
                 algorithms=[algorithm],
                 audience=auth.audience,
-                issuer=auth.issuer or None,
+                issuer=auth.issuer,
                 leeway=LEEWAY_S,
-                options={"require": ["exp", "aud"]},
+                options={"require": ["exp", "aud", "iss"]},
             )
         except jwt.PyJWTError as error:
             return self._unsigned(_JWT_REASONS.get(type(error).__name__, "token not acceptable"))
         name = claims.get(auth.principal_claim)
         if type(name) is not str or not name:
             return self._unsigned("token names nobody")
-        if len(name) > MAX_PRINCIPAL:
-            # Truncating it could turn it into another principal's name.
-            return self._unsigned("token names somebody with too long a name")
-        return Identity(name, JWT, claims)
+        if not _is_usable(name):
+            return self._unsigned("token names somebody with an unusable name")
+        return Identity(spelled(auth.issuer, name), JWT, claims, name)
 
     def _unsigned(self, reason: str) -> Rejection:
         return Rejection(401, JWT, reason, self._challenge + _INVALID[b"=" in self._challenge])
+
+
+def _is_usable(name: str) -> bool:
+    """Return whether a name can be kept and shown as it is.
+
+    Changing it could turn it into another principal's name.
+    """
+    return len(name) <= MAX_NAME and name.isprintable()
+
+
+def _check_certificate(certificate: dict[str, Any] | None) -> Identity | Rejection:
+    name = name_in(certificate)
+    if not name or not _is_usable(name):
+        return Rejection(403, MTLS, "certificate names nobody, or somebody with an unusable name")
+    # Prefixed, so that no certificate can carry the name of a principal of another method.
+    return Identity(f"cert:{name}", MTLS)
 
 
 _JWT_REASONS: Final = {
@@ -202,10 +246,10 @@ _INVALID: Final = {True: b', error="invalid_token"', False: b' error="invalid_to
 class KeySet:
     """The issuer's public keys, fetched when needed and cached."""
 
-    def __init__(self, url: str) -> None:
-        secure = url.startswith("https://")
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         # Keys are fetched about once per hour, so no connection is kept open for the next time.
-        tls = client_context() if secure else None
+        if tls is None and url.startswith("https://"):
+            tls = client_context()
         self._pool = HttpPool(url, PoolOptions(tls=tls, max_idle=0))
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = float("-inf")
@@ -265,7 +309,8 @@ def open_authenticator(
     """Build the authenticator that a config, read from ``file``, asks for.
 
     Raises:
-        ConfigError: the variable that should hold the token is not set, or an extra is missing.
+        ConfigError: the variable that should hold the token is not set, or an extra is missing, or
+            the CA file cannot be used.
     """
     token = ""
     if auth is not None and auth.type in {BEARER, BOTH}:
@@ -280,20 +325,40 @@ def open_authenticator(
         except ImportError:
             problem = "needs an extra: pip install 'thoughtgate[jwt]'"
             raise ConfigError([Problem("listen.auth.type", problem, file)]) from None
-        keys = KeySet(auth.jwks_url)
+        tls = trusting(auth.ca, file, "listen.auth.ca") if auth.ca else None
+        keys = KeySet(auth.jwks_url, tls)
     authenticator = Authenticator(
         auth, token, anonymous=anonymous, metadata_url=metadata_url, keys=keys
     )
     return authenticator, keys
 
 
-def resource_metadata(resource: str, auth: ListenAuth | None) -> bytes | None:
-    """Return the protected-resource metadata (RFC 9728); None unless signed tokens are required."""
+def scope_challenge(scopes: str, challenge: bytes = b"Bearer") -> bytes:
+    """Return the header for a call whose token lacks scopes: it names all that the call needs.
+
+    Also those that the token has: a client that asks for the named ones only would lose them.
+    """
+    separator = b"," if b"=" in challenge else b""
+    said = b'error="insufficient_scope", scope="%b"' % scopes.encode()
+    return b"www-authenticate: %b%b %b\r\n" % (challenge, separator, said)
+
+
+def resource_metadata(
+    resource: str, auth: ListenAuth | None, scopes: Collection[str] = ()
+) -> bytes | None:
+    """Return the protected-resource metadata (RFC 9728); None unless signed tokens are required.
+
+    ``scopes`` are those that the rules require.
+    """
     if auth is None or auth.type != JWT:
         return None
-    document: dict[str, Any] = {"resource": resource, "bearer_methods_supported": ["header"]}
-    if auth.issuer:
-        document["authorization_servers"] = [auth.issuer]
+    document: dict[str, Any] = {
+        "resource": resource,
+        "authorization_servers": [auth.issuer],
+        "bearer_methods_supported": ["header"],
+    }
+    if scopes:
+        document["scopes_supported"] = sorted(scopes)
     return json.dumps(document).encode()
 
 

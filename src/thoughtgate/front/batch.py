@@ -1,7 +1,8 @@
 """A POST that carries a JSON-RPC batch (revision 2025-03-26, or no revision stated).
 
 Each message is judged and sent to the server as if it had arrived alone. If any of them
-waits for approval, all wait; if that approval is denied, none is sent.
+waits for approval, all wait; if that call is not approved, or may not run any more, none is sent.
+A batch is answered as a whole, so none of its calls becomes a task, whatever it asks for.
 """
 
 from collections.abc import Sequence
@@ -9,11 +10,13 @@ from typing import Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import AgentSent, CallerGone, NotSent
+from thoughtgate.errors import PeerError
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import KEEP_ALIVE_S, STREAM, Leg
 from thoughtgate.front.request_head import JSON
 from thoughtgate.gate.clock import now
 from thoughtgate.transports.http_server import Exchange
+from thoughtgate.upstream.client import not_sent
 from thoughtgate.wire.batch import join_replies
 from thoughtgate.wire.message import REQUEST, RESPONSE, Fault, Message, RequestId
 from thoughtgate.wire.replies import render_error
@@ -22,6 +25,10 @@ from thoughtgate.wire.sse import render_event
 
 class BatchHome(Protocol):
     """The part of the endpoint that a batch needs."""
+
+    @property
+    def last_error(self) -> str:
+        """The id of the error that was recorded last."""
 
     def send_part(self, batch: "Batch", frame: ToServer) -> Leg | None:
         """Send one message to the server; its response goes to a ``BatchItem``."""
@@ -99,8 +106,7 @@ class Batch:
             return
         if frame.key is not None:
             self._taken.add(frame.key)
-        by_people = frame.gate == "approval" or frame.error.startswith("approval_")
-        self.peer.outbox.later(self._reply, frame.data, frame.key, by_people)
+        self.peer.outbox.later(self._reply, frame.data, frame.key, bool(frame.error))
 
     def forward(self, frame: ToServer) -> None:
         """Keep an allowed message until every message of the batch is decided."""
@@ -117,6 +123,10 @@ class Batch:
         A prompt returned in place of the result would end that message of the batch.
         """
         return self.accepts_stream and not modern
+
+    def can_take_task(self) -> bool:
+        """Return False: with a task, the other messages would run before this one may."""
+        return False
 
     def held(self, key: RequestId) -> None:
         """Note that one of the calls waits for approval."""
@@ -152,10 +162,10 @@ class Batch:
         """Collect the server's response to one of the messages."""
         self._reply(data, key)
 
-    def part_failed(self, kind: str, key: RequestId | None) -> None:
+    def part_failed(self, error: PeerError, key: RequestId | None) -> None:
         """Have the session answer a message to which the server did not respond."""
         if key is not None:
-            self.peer.feed(NotSent(key, kind, now()), self)
+            self.peer.feed(not_sent(key, error), self)
 
     # The end of the batch.
 
@@ -168,13 +178,14 @@ class Batch:
         self._ready.clear()
         self._close()
 
-    def _reply(self, data: bytes, key: RequestId | None, by_people: bool = False) -> None:
+    def _reply(self, data: bytes, key: RequestId | None, is_refusal: bool = False) -> None:
         self._replies.append(data)
         if key is not None:
             self._forget(key)
             if key in self._held:
                 self._held.discard(key)
-                self._is_refused |= by_people
+                # Also if nobody refused it: without this call, the others must not run either.
+                self._is_refused |= is_refusal
         self._go_on()
 
     def _forget(self, key: RequestId) -> None:
@@ -201,7 +212,9 @@ class Batch:
 
     def _finish(self) -> None:
         if not self._replies and not self._is_wanted:
-            self.exchange.respond(400, JSON, render_error(None, "invalid_request"))
+            # Every message of it was refused; the id is that of the last refusal.
+            error = render_error(None, "invalid_request", correlation_id=self._home.last_error)
+            self.exchange.respond(400, JSON, error)
         elif not self._replies:
             self.exchange.respond(202)
         elif self.exchange.is_streaming:

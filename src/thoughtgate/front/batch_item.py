@@ -1,5 +1,6 @@
 """One forwarded message of a batch: passes the server's response to the batch."""
 
+from thoughtgate.errors import PeerError
 from thoughtgate.front.batch import Batch
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.sse import parse_event
@@ -40,10 +41,10 @@ class BatchItem:
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """Ignore the server's HTTP response to a notification: the batch needs no reply to it."""
 
-    def failed(self, kind: str, status: int = 200) -> None:
+    def failed(self, error: PeerError, status: int = 200) -> None:
         """Report that the server did not respond."""
         del status
-        self._batch.part_failed(kind, self._key)
+        self._batch.part_failed(error, self._key)
 
     def session_named(self, upstream: str) -> str:
         """Return no id: ``initialize`` is never part of a batch, so no session begins here."""

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from thoughtgate.core.commands import ToAgent, ToServer
-from thoughtgate.core.events import AgentSent, NotSent
+from thoughtgate.core.events import AgentSent
 from thoughtgate.core.negotiation import initialize_params, initialized_by
+from thoughtgate.errors import PeerError, upstream_error
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
+from thoughtgate.upstream.client import not_sent
 from thoughtgate.upstream.http_answer import Owner
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render
@@ -56,11 +58,11 @@ class DetachedCall:
     def passed(self, status: int, headers: bytes, body: bytes) -> None:
         """Do nothing: only messages without an id end here, and a call has one."""
 
-    def failed(self, kind: str, status: int = 200) -> None:
+    def failed(self, error: PeerError, status: int = 200) -> None:
         """Tell the session that the server did not respond."""
         del status
         if self.key is not None:
-            self.driver.feed(NotSent(self.key, kind, now()), None)
+            self.driver.feed(not_sent(self.key, error), None)
 
     def session_named(self, upstream: str) -> str:
         """Return no id: a tool call does not open a session."""
@@ -77,14 +79,14 @@ class Handshake(DetachedCall):
         send: "Callable[[Handshake, ToServer], None]",
         *,
         opened: Callable[[], None],
-        lost: Callable[[str], object],
+        lost: Callable[[PeerError], object],
     ) -> None:
         """Send frames with ``send``; finally call ``opened`` on success, or ``lost`` on failure."""
         super().__init__(driver, OPENING)
         self._send = send
         self._opened = opened
         self._lost = lost
-        self._error = ""
+        self._error: PeerError | None = None
         self._is_over = False
 
     def start(self) -> None:
@@ -97,7 +99,7 @@ class Handshake(DetachedCall):
     def take(self, frame: ToAgent) -> None:
         """Fail: the session refused the handshake instead of sending it."""
         del frame
-        self._fail("upstream_connection_failed")
+        self._fail(upstream_error("bad_handshake"))
 
     def forward(self, frame: ToServer) -> None:
         """Send a frame of the handshake to the server."""
@@ -127,10 +129,10 @@ class Handshake(DetachedCall):
             self._is_over = True
             self._opened()
 
-    def failed(self, kind: str, status: int = 200) -> None:
+    def failed(self, error: PeerError, status: int = 200) -> None:
         """Fail: the server did not respond."""
-        super().failed(kind, status)
-        self._fail(kind)
+        super().failed(error, status)
+        self._fail(error)
 
     def session_named(self, upstream: str) -> str:
         """Store the session id that the server assigned; no agent needs one."""
@@ -139,19 +141,19 @@ class Handshake(DetachedCall):
 
     def _check(self, answer: bytes) -> None:
         if initialized_by(json.loads(answer)) is None:
-            self._error = "upstream_connection_failed"
+            self._error = upstream_error("bad_handshake")
 
     def _welcomed(self) -> None:
-        if self._error:
+        if self._error is not None:
             self._fail(self._error)
             return
         self.key = None
         self._say({"method": "notifications/initialized"})
 
-    def _fail(self, kind: str) -> None:
+    def _fail(self, error: PeerError) -> None:
         if not self._is_over:
             self._is_over = True
-            self._lost(kind)
+            self._lost(error)
 
     def _say(self, body: dict[str, object]) -> None:
         self.driver.feed(AgentSent(render({"jsonrpc": "2.0", **body}), now()), self)
@@ -206,7 +208,7 @@ class DetachedCalls:
             driver,
             self._send,
             opened=opened,
-            lost=lambda kind: driver.feed(NotSent(key, kind, now()), None),
+            lost=lambda error: driver.feed(not_sent(key, error), None),
         ).start()
 
     def tick(self, at: float) -> None:

@@ -16,29 +16,24 @@ from typing import Final
 from thoughtgate.core.events import AgentSent
 from thoughtgate.core.record_events import (
     AGENT_CONNECTED,
-    AGENT_TO_SERVER,
     SERVER_TO_AGENT,
     UNREAD_HTTP,
     Record,
-    frame_refused,
 )
 from thoughtgate.errors import StoreError
-from thoughtgate.front.authentication import Identity
+from thoughtgate.front.authentication import Identity, scope_challenge
 from thoughtgate.front.backend import Backend, OpenStream
 from thoughtgate.front.batch import Batch
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.post import Post
+from thoughtgate.front.refusals import Refusals
 from thoughtgate.front.request_head import (
     JSON,
-    REMOVED,
     RETRY_AFTER,
     HeadFacts,
     accepts_stream,
     header_mismatch,
-    is_modern_request,
     refusal_kind,
-    refuse,
-    render_mismatch,
 )
 from thoughtgate.front.session_handshake import Handshake, handshake_of
 from thoughtgate.front.sessions import SESSION_ENDED, HttpSession, SessionTable, session_name
@@ -48,7 +43,6 @@ from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire import headers as mirror
 from thoughtgate.wire.batch import is_batch, one_line, split_batch
 from thoughtgate.wire.fast_frame import read_quickly
-from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, RESPONSE, Fault, Message
 from thoughtgate.wire.methods import CANCELLED, LISTEN
 from thoughtgate.wire.replies import render_error
@@ -64,8 +58,6 @@ MAX_LEFT: Final = 256
 cancelled. They do not count as calls in progress."""
 
 ALLOW: Final = b"allow: POST, GET, DELETE\r\n"
-TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
-NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
 UNCHECKED: Final = "cannot be checked, because the server has not listed this tool"
 
 # Batches were part of 2025-03-26 and earlier; revision 2025-06-18 removed them.
@@ -80,6 +72,8 @@ class EndpointOptions:
     """How agents authenticate, for the record."""
     enforce: bool = True
     max_batch: int = 100
+    scope_challenge: Callable[[str], bytes] = scope_challenge
+    """Returns the header that tells a client which scopes its token must have."""
 
 
 class Endpoint:
@@ -100,6 +94,7 @@ class Endpoint:
         self._shared = shared
         self._on_batch = on_batch
         self._authority, self._outbox = backend.authority, backend.outbox
+        self.refusals = Refusals(backend.authority, backend.outbox, backend.server)
         self.send, self.send_part = backend.send, backend.send_part
         self.active = 0
         """Number of POSTs that are not answered yet."""
@@ -150,8 +145,7 @@ class Endpoint:
         elif exchange.method in {b"GET", b"DELETE"}:
             self._stream(exchange, who)
         else:
-            self.note_refusal(UNREAD_HTTP, "invalid_request", exchange.body, now())
-            self._outbox.later(refuse, exchange, 405, ALLOW)
+            self.refusals.refuse(exchange, 405, UNREAD_HTTP, headers=ALLOW)
 
     # POST.
 
@@ -181,7 +175,7 @@ class Endpoint:
             # A call of an unlisted tool is compared later, when the gate has fetched the list.
             unlisted = mismatch is not None and mismatch.reason == UNCHECKED
             unlisted = unlisted and message.shape == REQUEST
-            if self._contradicts(exchange, message, None if unlisted else mismatch, at):
+            if self.refusals.contradicts(exchange, message, None if unlisted else mismatch, at):
                 return
         entry = None
         if not is_modern:
@@ -190,39 +184,11 @@ class Endpoint:
                 if entry is None:
                     return
             elif self._backend.needs_sessions and message.method != "initialize":
-                self._want_session(exchange, message, at)
+                self.refusals.want_session(exchange, message, at)
                 return
         if self._authority.governor.trace is not None:
             message = self._backend.with_trace_facts(message, exchange)
         self._message(exchange, who, message, entry, is_modern=is_modern, unlisted=unlisted, at=at)
-
-    def _want_session(self, exchange: Exchange, message: Message | None, at: float) -> None:
-        self.note_refusal("missing_session", "invalid_request", exchange.body, at)
-        ident = message.id if message is not None else None
-        error = render_error(ident, "invalid_request", message=NEEDS_SESSION)
-        self._outbox.later(exchange.respond, 400, JSON, error)
-
-    def _too_many_sessions(self, exchange: Exchange, message: Message, at: float) -> None:
-        kind = "service_unavailable"
-        self.note_refusal("too_many_sessions", kind, exchange.body, at)
-        error = render_error(message.id, kind, message=TOO_MANY_SESSIONS)
-        self._outbox.later(exchange.respond, 503, JSON + RETRY_AFTER, error)
-
-    def _contradicts(
-        self, exchange: Exchange, message: Message, mismatch: mirror.Mismatch | None, at: float
-    ) -> bool:
-        """Refuse a message that contradicts its own headers or its own revision."""
-        if mismatch is not None:
-            self.note_refusal("header_mismatch", "invalid_request", exchange.body, at)
-            refusal = render_mismatch(message.id, mismatch)
-            self._outbox.later(exchange.respond, 400, JSON, refusal)
-            return True
-        if message.method in REMOVED and is_modern_request(exchange, message.body.get("params")):
-            self.note_refusal("removed_method", "method_not_found", exchange.body, at)
-            refusal = render_error(message.id, "method_not_found", modern=True)
-            self._outbox.later(exchange.respond, 404, JSON, refusal)
-            return True
-        return False
 
     def _message(
         self,
@@ -239,11 +205,12 @@ class Endpoint:
             peer = entry.peer
         elif message.method == "initialize" and not is_modern:
             if not self._sessions.limit.make_room():
-                self._too_many_sessions(exchange, message, at)
+                self.refusals.too_many_sessions(exchange, message, at)
                 return
             peer = self._session_peer(who)
             self._sessions.limit.reserve(peer)
             self._handshakes[peer] = handshake_of(message.body.get("params"), at)
+            self._introduce(exchange, peer, self._handshakes[peer])
         else:
             peer = self._backend.open_peer(who, is_modern=is_modern)
         key = message.id if message.shape == REQUEST else None
@@ -274,8 +241,8 @@ class Endpoint:
                 post.passed(status, b"", b"")
                 return
             kind = refusal_kind(status)
-            self.note_refusal("unknown_response", kind, message.raw, now())
-            self._outbox.later(post.refuse, status, render_error(None, kind))
+            ident = self.refusals.note_request(post.exchange, "unknown_response", kind)
+            self._outbox.later(post.refuse, status, render_error(None, kind, correlation_id=ident))
 
         is_carried = shared.answered(entry, message, done)
         if is_carried:
@@ -287,8 +254,8 @@ class Endpoint:
         """Compare a call with its headers now that the gate has asked for the list of tools."""
         mismatch = self._mismatch(post.exchange, message)
         if mismatch is not None:
-            self.note_refusal("header_mismatch", "invalid_request", post.exchange.body, now())
-            self._outbox.later(post.answered, render_mismatch(message.id, mismatch), 400, JSON)
+            refusal = self.refusals.mismatch(post.exchange, message, mismatch, now())
+            self._outbox.later(post.answered, refusal, 400, JSON)
         return mismatch is None
 
     def _feed(self, post: Post, event: AgentSent) -> None:
@@ -299,7 +266,8 @@ class Endpoint:
         asked = post.key is None and peer.is_answered_by(event)
         frames = peer.feed(event, post)
         if not frames and post.key is None and not self._outbox.carries(post):
-            self._outbox.later(post.unheard, asked)
+            # If it was not wanted, its refusal is the error that was recorded last.
+            self._outbox.later(post.unheard, asked, self.last_error)
 
     def _batch(self, exchange: Exchange, who: Identity, at: float) -> None:
         named = exchange.headers.get(mirror.SESSION)
@@ -309,7 +277,7 @@ class Endpoint:
             if entry is None:
                 return
         elif self._backend.needs_sessions:
-            self._want_session(exchange, None, at)
+            self.refusals.want_session(exchange, None, at)
             return
         messages: list[Message | Fault] | Fault
         version = exchange.headers.get(mirror.VERSION)
@@ -320,7 +288,7 @@ class Endpoint:
             messages = split_batch(exchange.body, self._options.max_batch)
         peer = entry.peer if entry is not None else self._backend.open_peer(who, is_modern=False)
         facts: HeadFacts = exchange.head.memo
-        peer.trace = facts.trace
+        peer.trace, peer.address = facts.trace, exchange.peer
         if isinstance(messages, Fault):
             post = Post(self, exchange, peer, key=None, method="", at=at)
             self._feed(post, AgentSent(exchange.body, at, messages))
@@ -361,7 +329,7 @@ class Endpoint:
     def _stream(self, exchange: Exchange, who: Identity) -> None:
         named = exchange.headers.get(mirror.SESSION)
         if named is None:
-            refuse(exchange, 405, ALLOW)
+            self.refusals.refuse(exchange, 405, UNREAD_HTTP, headers=ALLOW)
             return
         entry = self._find_session(exchange, who, named)
         if entry is None:
@@ -369,7 +337,7 @@ class Endpoint:
         if exchange.method == b"DELETE":
             self._backend.end_session(exchange, entry, self._close_session)
         elif not accepts_stream(exchange.headers):
-            refuse(exchange, 406)
+            self.refusals.refuse(exchange, 406, UNREAD_HTTP)
         else:
             self._drop_ended_streams()
             self._streams[self._backend.open_stream(exchange, entry)] = entry
@@ -414,19 +382,20 @@ class Endpoint:
         ident = named.decode("latin-1")
         entry = self._sessions.find(ident, who.principal)
         try:
-            entry = entry or self._continue_session(ident, who)
+            entry = entry or self._continue_session(exchange, ident, who)
         except StoreError:
-            self.note_refusal("unknown_session", "service_unavailable", exchange.body, now())
-            self._outbox.later(refuse, exchange, 503, RETRY_AFTER)
+            kind = "service_unavailable"
+            self.refusals.refuse(exchange, 503, "unknown_session", kind=kind, headers=RETRY_AFTER)
             return None
         if entry is None:
-            self.note_refusal("unknown_session", "invalid_request", exchange.body, now())
-            self._outbox.later(refuse, exchange, 404)
+            self.refusals.unknown_session(exchange)
             return None
         entry.peer.claims = who.claims
         return entry
 
-    def _continue_session(self, ident: str, who: Identity) -> HttpSession | None:
+    def _continue_session(
+        self, exchange: Exchange, ident: str, who: Identity
+    ) -> HttpSession | None:
         """Continue a session that another process opened, if there is room for it.
 
         Raises:
@@ -442,6 +411,7 @@ class Endpoint:
             return None
         upstream, handshake = known
         peer = self._session_peer(who)
+        self._introduce(exchange, peer, handshake)
         entry = sessions.enter(HttpSession(ident, upstream, principal, peer, handshake))
         self._enter(peer, entry)
         self._backend.continued(peer, entry)
@@ -464,6 +434,15 @@ class Endpoint:
         self._end_streams(entry)
         self._authority.held.withdraw_all(SESSION_ENDED, entry.peer)
 
+    def _introduce(self, exchange: Exchange, peer: Peer, handshake: Handshake) -> None:
+        """Have the record say who the agent of a session is."""
+        self._authority.governor.introduce(
+            peer.label,
+            client=" ".join(part for part in handshake.client if part),
+            address=exchange.peer,
+            principal=peer.principal,
+        )
+
     def _session_peer(self, who: Identity) -> Peer:
         self._opened += 1
         peer = self._backend.open_session(who, str(self._opened))
@@ -471,6 +450,19 @@ class Endpoint:
         return peer
 
     # Called by posts and batches.
+
+    def note_error(self, peer: Peer, method: str, kind: str) -> str:
+        """Record an error that no session reports; return its id."""
+        return self.refusals.note_error(peer.label, method, kind)
+
+    @property
+    def last_error(self) -> str:
+        """The id of the error that was recorded last."""
+        return self.refusals.last
+
+    def scope_challenge(self, scopes: str) -> bytes:
+        """Return the header that tells a client which scopes its token must have."""
+        return self._options.scope_challenge(scopes)
 
     def prevented(self) -> None:
         """Count an approved call that is not made because its caller has disconnected."""
@@ -510,27 +502,8 @@ class Endpoint:
         else:
             self._backend.forget(peer)
 
-    # Refusals on the record.
-
-    def note_refusal(
-        self, check: str, kind: str, frame: bytes, at: float, direction: str = AGENT_TO_SERVER
-    ) -> None:
-        """Record a refused message that belongs to no session."""
-        record = frame_refused(
-            at,
-            self._backend.server,
-            "0",
-            direction=direction,
-            check=check,
-            kind=kind,
-            size=length_of(frame),
-            start=frame,
-        )
-        self._authority.note(record)
-        self._outbox.schedule()
-
     def _server_refused(self, line: bytes, check: str) -> None:
-        self.note_refusal(check, "invalid_request", line, now(), SERVER_TO_AGENT)
+        self.refusals.note(check, "invalid_request", line, now(), direction=SERVER_TO_AGENT)
 
     # Timers and shutdown.
 

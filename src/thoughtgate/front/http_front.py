@@ -5,7 +5,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+import ssl
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -20,11 +21,14 @@ from thoughtgate.front.pages import AdminPort, Pages
 from thoughtgate.front.request_head import expected_names
 from thoughtgate.front.sessions import SessionLimit, SessionTable
 from thoughtgate.front.shared_sessions import SharedSessions
+from thoughtgate.gate.connections.certificates import listener_tls
 from thoughtgate.gate.keys import KeyRing
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
+from thoughtgate.gate.poll_loop import complain
 from thoughtgate.policy.call import PRODUCTION
-from thoughtgate.transports.http_server import HttpServer, ServerLimits
+from thoughtgate.transports.http_server import HttpServer
+from thoughtgate.transports.server_limits import ServerLimits
 
 ADMIN_DRAIN_S: Final = 0.5
 """How long a shutdown waits for responses on the admin port to complete."""
@@ -60,39 +64,44 @@ class HttpFront:
         shared: SharedSessions | None = None,
         file: str = "",
         server: str = "",
+        report: Callable[[str], None] = complain,
     ) -> None:
         """Prepare to listen; ``anonymous`` is the principal of agents that need not authenticate.
 
         ``keys`` seal session ids. ``shared`` are the sessions that other processes know too; this
-        closes them.
+        closes them. ``report`` is called with messages for the operator.
 
         Raises:
-            ConfigError: something that authentication needs is not set.
+            ConfigError: something that authentication needs is not set, or a certificate file
+                cannot be used.
         """
         self.port = 0
         self.admin_port = 0
         self._listen = listen
+        self._tls = listener_tls(listen.tls, file, report) if listen.tls is not None else None
         self._session_keys = keys
         self._shared = shared
         self._authority = authority
         self._pages = pages
         self._session_limit = SessionLimit(listen.max_sessions)
         resource = _public_url(listen)
-        authenticator, self._keys = open_authenticator(
+        self._authenticator, self._keys = open_authenticator(
             listen.auth,
             environ,
             anonymous=anonymous,
             metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
             file=file,
         )
-        self.auth_method = authenticator.method
+        self.auth_method = self._authenticator.method
         self.listener = Listener(
             authority,
             outbox,
-            authenticator,
+            self._authenticator,
             server=server,
             keys=self._keys,
-            metadata=resource_metadata(resource, listen.auth),
+            metadata=lambda: resource_metadata(
+                resource, listen.auth, authority.governor.policy.scopes()
+            ),
             pages=pages.public_routes() if listen.admin_port else pages.routes(),
             max_concurrent=listen.max_concurrent,
         )
@@ -111,6 +120,7 @@ class HttpFront:
             self.auth_method,
             enforce=self._authority.governor.policy.profile == PRODUCTION,
             max_batch=listen.max_batch,
+            scope_challenge=self._authenticator.scope_challenge,
         )
         # Own keys per server, so that a session id issued for one server is not valid at another.
         keys = self._session_keys.derive(f"sessions of {backend.server}")
@@ -132,7 +142,9 @@ class HttpFront:
         listen = self._listen
         if self._keys is not None:
             await self._keys.fetch()
-        self.port = await _bind(self._server, listen.host, listen.port, reuse_port=reuse_port)
+        self.port = await _bind(
+            self._server, listen.host, listen.port, tls=self._tls, reuse_port=reuse_port
+        )
         # No await in between: facts about a head are cached with it, so a request that was read
         # before the names are known would leave a wrong conclusion behind.
         self.listener.expected = expected_names(
@@ -167,9 +179,16 @@ class HttpFront:
             self._shared.close()
 
 
-async def _bind(server: HttpServer, host: str, port: int, *, reuse_port: bool) -> int:
+async def _bind(
+    server: HttpServer,
+    host: str,
+    port: int,
+    *,
+    reuse_port: bool,
+    tls: ssl.SSLContext | None = None,
+) -> int:
     try:
-        return await server.listen(host, port, reuse_port=reuse_port)
+        return await server.listen(host, port, tls=tls, reuse_port=reuse_port)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
         raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None
@@ -180,4 +199,9 @@ def _public_url(listen: ListenSettings) -> str:
         base = listen.public_url.rstrip("/")
         return base if base.endswith("/mcp") else f"{base}/mcp"
     host = f"[{listen.host}]" if ":" in listen.host else listen.host
-    return f"http://{host}:{listen.port}/mcp"
+    return f"{scheme_of(listen)}://{host}:{listen.port}/mcp"
+
+
+def scheme_of(listen: ListenSettings) -> str:
+    """Return what the URL of a listener begins with."""
+    return "https" if listen.tls is not None else "http"

@@ -9,6 +9,7 @@ from typing import Final
 
 from thoughtgate.core.record_events import AGENT_AUTH_REJECTED, UNREAD_HTTP, Record
 from thoughtgate.front.authentication import (
+    IP_ALLOWLIST,
     Authenticator,
     Identity,
     KeySet,
@@ -34,6 +35,7 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.outbox import Outbox
 from thoughtgate.transports.http_server import Exchange
+from thoughtgate.wire.replies import render_error
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
 
@@ -49,7 +51,7 @@ class Listener:
         *,
         server: str = "",
         keys: KeySet | None = None,
-        metadata: bytes | None = None,
+        metadata: Callable[[], bytes | None] = lambda: None,
         pages: Mapping[bytes, Callable[[], Page]] | None = None,
         max_concurrent: int = 10_000,
     ) -> None:
@@ -94,13 +96,17 @@ class Listener:
 
     def opened(self, exchange: Exchange) -> None:
         """Check the head, and refuse a bad request before its body is read."""
-        facts = read_head(exchange, self.expected)
+        facts = exchange.head.memo
+        if type(facts) is not HeadFacts:
+            facts = read_head(exchange, self.expected)
         if facts.place:
-            self._note_rejection(misdirected(facts.place))
-            refuse(exchange, facts.place)
+            ident = self._note_rejection(exchange, misdirected(facts.place))
+            refuse(exchange, facts.place, correlation_id=ident)
         if facts.place or facts.is_page or (facts.has_origin and admit_page(exchange)):
             return
-        who = self._authenticator.check(exchange.peer, exchange.headers, exchange.repeated)
+        who = self._authenticator.check(
+            exchange.peer, exchange.headers, exchange.repeated, exchange.certificate
+        )
         if isinstance(who, Rejection):
             self._reject(exchange, who)
             return
@@ -128,6 +134,8 @@ class Listener:
             self._page(exchange, facts.path)
         elif exchange.facts is None:
             spawn(self._identify_late(exchange, facts.path))
+        elif type(exchange.facts) is Identity and facts.path in self._endpoints:
+            self._endpoints[facts.path].receive(exchange, exchange.facts)
         else:
             self._identified(exchange, facts.path)
 
@@ -153,19 +161,19 @@ class Listener:
         elif endpoint is not None:
             endpoint.receive(exchange, who)
         else:
-            self._note_refusal(exchange, 404, "unknown_path")
-            self._outbox.later(refuse, exchange, 404)
+            ident = self._note_refusal(exchange, 404, "unknown_path")
+            self._outbox.later(refuse, exchange, 404, b"", ident)
 
     # Responses of the gate itself.
 
     def _refuse(self, exchange: Exchange, status: int, check: str, headers: bytes = b"") -> None:
         """Refuse a request at once, before the rest of it is read."""
-        self._note_refusal(exchange, status, check)
-        refuse(exchange, status, headers)
+        refuse(exchange, status, headers, self._note_refusal(exchange, status, check))
 
-    def _note_refusal(self, exchange: Exchange, status: int, check: str) -> None:
+    def _note_refusal(self, exchange: Exchange, status: int, check: str) -> str:
         # No endpoint is responsible for the request, so the first one records its refusal.
-        self._served[0].note_refusal(check, refusal_kind(status), exchange.body, now())
+        kind = refusal_kind(status)
+        return self._served[0].refusals.note_request(exchange, check, kind)
 
     def _page(self, exchange: Exchange, path: bytes) -> None:
         page = self._pages.get(path)
@@ -173,23 +181,35 @@ class Listener:
             exchange.respond(*page())
         elif page is not None:
             refuse(exchange, 405, b"allow: GET\r\n")
-        elif self._metadata is not None and path.startswith(METADATA):
-            exchange.respond(200, JSON, self._metadata)
+        elif path.startswith(METADATA) and (metadata := self._metadata()) is not None:
+            exchange.respond(200, JSON, metadata)
         elif path.startswith(SERVERS) or exchange.method == b"POST":
             # Not for other requests: browsers and clients look for pages that the gate lacks.
             self._refuse(exchange, 404, UNREAD_HTTP)
         else:
             refuse(exchange, 404)
 
-    def _note_rejection(self, rejection: Rejection) -> None:
-        facts = {"method": rejection.method, "reason": rejection.reason}
+    def _note_rejection(self, exchange: Exchange, rejection: Rejection) -> str:
+        ident = self._authority.errors.next()
+        facts = {
+            "method": rejection.method,
+            "reason": rejection.reason,
+            "address": exchange.peer,
+            "correlation_id": ident,
+        }
         record = Record(AGENT_AUTH_REJECTED, now(), self._server, "0", {"agent": facts})
         self._authority.note(record)
         self._outbox.schedule()
+        return ident
 
     def _reject(self, exchange: Exchange, rejection: Rejection) -> None:
-        self._note_rejection(rejection)
-        exchange.respond(rejection.status, rejection.headers)
+        ident = self._note_rejection(exchange, rejection)
+        if rejection.method == IP_ALLOWLIST:
+            text = "this address may not connect"
+            body = render_error(None, "invalid_request", message=text, correlation_id=ident)
+            exchange.respond(rejection.status, JSON + rejection.headers, body)
+        else:
+            refuse(exchange, rejection.status, rejection.headers, ident)
 
     # Shutdown.
 

@@ -17,6 +17,7 @@ class Peer(Protocol):
     """An HTTP session, one request without a session, or the agent on stdio."""
 
     principal: str
+    address: str
     claims: dict[str, Any] | None
     is_modern: bool
     trace: str

@@ -5,15 +5,18 @@ the agent accepts one. A post does not know how its message reaches the server.
 """
 
 import asyncio
+import json
 from typing import Final, Protocol
 
 from thoughtgate.core.commands import ANSWER, ToAgent, ToServer
 from thoughtgate.core.events import CallerGone, NotSent
+from thoughtgate.errors import PeerError
 from thoughtgate.front.peer import Peer
 from thoughtgate.front.request_head import JSON, HeadFacts
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Sink
 from thoughtgate.transports.http_server import Exchange
+from thoughtgate.upstream.client import not_sent
 from thoughtgate.wire.message import RequestId
 from thoughtgate.wire.replies import render_error
 from thoughtgate.wire.sse import render_event
@@ -38,6 +41,8 @@ _STATUS: Final = {
     ("invalid_params", True): 400,
     ("method_not_found", True): 404,
     ("task_not_found", True): 400,
+    ("insufficient_scope", False): 403,
+    ("insufficient_scope", True): 403,
 }
 """HTTP status by kind of refusal and whether the revision prescribes it; 200 otherwise."""
 
@@ -75,6 +80,13 @@ def pass_on(exchange: Exchange, leg: Leg | None, data: bytes) -> None:
         exchange.on_writable = leg.resume
 
 
+def retry_header(error: bytes) -> bytes:
+    """Return the Retry-After header for an error response that says when to try again."""
+    data = json.loads(error)["error"]["data"]
+    seconds = data.get("retry_after")
+    return b"retry-after: %d\r\n" % seconds if type(seconds) is int else b""
+
+
 class Home(Protocol):
     """The part of the endpoint that a post needs."""
 
@@ -90,6 +102,12 @@ class Home(Protocol):
     def left(self, post: "Post") -> None:
         """Stop counting a post as a call in progress: its agent is gone, its response is not here."""
 
+    def note_error(self, peer: Peer, method: str, kind: str) -> str:
+        """Record an error that no session reports; return its id."""
+
+    def scope_challenge(self, scopes: str) -> bytes:
+        """Return the header that tells a client which scopes its token must have."""
+
     def open_session(self, post: "Post", upstream: str) -> str:
         """Register the session that the server named; return the agent's id for it."""
 
@@ -98,6 +116,7 @@ class Post:
     """One POST with one message."""
 
     __slots__ = (
+        "_failed_with",
         "_held_at",
         "_home",
         "_is_closed",
@@ -130,7 +149,7 @@ class Post:
         self._home = home
         self.exchange = exchange
         self.peer = peer
-        peer.trace = facts.trace
+        peer.trace, peer.address = facts.trace, exchange.peer
         self.key = key
         """The id of the request; None for a notification or a response."""
         self.method = method
@@ -143,6 +162,8 @@ class Post:
         """The session id that the server uses."""
         self.is_touched = False
         """Whether the message had any effect."""
+        self._failed_with = 200
+        """The HTTP status of an answer that says that the server did not respond."""
         self._held_at = 0.0
         self._spoke_at = at
         self._is_closed = False
@@ -174,6 +195,10 @@ class Post:
         From 2026-07-28 on the prompt is the response; before, it needs a stream.
         """
         return modern or self.accepts_stream
+
+    def can_take_task(self) -> bool:
+        """Return True: a POST with one message is answered by itself."""
+        return True
 
     def held(self, key: RequestId) -> None:
         """Note that the call waits for approval."""
@@ -243,6 +268,8 @@ class Post:
 
     def told(self, data: bytes) -> None:
         """Pass on a message that precedes the response, if the agent accepts a stream."""
+        if self.key is None:
+            return  # The response to a notification has no body, and is no stream.
         if self.exchange.is_gone or self.exchange.is_answered or not self.accepts_stream:
             return
         self._spoke_at = now()
@@ -254,15 +281,18 @@ class Post:
         self.exchange.respond(status, headers, body)
         self._close()
 
-    def failed(self, kind: str, status: int = 200) -> None:
+    def failed(self, error: PeerError, status: int = 200) -> None:
         """Answer the agent: the server did not respond."""
         if self.key is None:
-            self.exchange.respond(502, JSON, render_error(None, kind))
+            ident = self._home.note_error(self.peer, self.method, error.kind)
+            body = render_error(
+                None, error.kind, message=str(error), details=error.facts, correlation_id=ident
+            )
+            self.exchange.respond(502, JSON + retry_header(body), body)
             self._close()
             return
-        if status != 200 and not self.exchange.is_streaming:  # noqa: PLR2004  the status that says nothing
-            self.exchange.respond(status, JSON, render_error(self.key, kind))
-        if not self.peer.feed(NotSent(self.key, kind, now()), self):
+        self._failed_with = status
+        if not self.peer.feed(not_sent(self.key, error), self):
             self._close()
 
     def session_named(self, upstream: str) -> str:
@@ -306,17 +336,23 @@ class Post:
         self.exchange.respond(status, JSON, body)
         self._close()
 
-    def unheard(self, is_wanted: bool) -> None:
+    def unheard(self, is_wanted: bool, correlation_id: str) -> None:
         """Answer a message that is not forwarded: the reply to a prompt, or an unexpected one."""
         if is_wanted:
             self.passed(202, b"", b"")
         else:
-            self.refuse(400, render_error(None, "invalid_request"))
+            error = render_error(None, "invalid_request", correlation_id=correlation_id)
+            self.refuse(400, error)
 
     def _tell(self, frame: ToAgent) -> None:
         if frame.carries == ANSWER:
-            status = _STATUS.get((frame.error, self.peer.is_modern), 200)
-            self.answered(frame.data, status, JSON + self._session_header())
+            status = _STATUS.get((frame.error, self.peer.is_modern), self._failed_with)
+            headers = JSON + self._session_header()
+            if frame.error == "upstream_bad_response":
+                headers += retry_header(frame.data)
+            if frame.scopes:
+                headers += self._home.scope_challenge(frame.scopes)
+            self.answered(frame.data, status, headers)
         else:
             self.told(frame.data)
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from thoughtgate.config.checks import is_loopback
+from thoughtgate.transports.content_coding import OFFERED
 from thoughtgate.transports.http_client import HttpPool
 from thoughtgate.transports.http_heads import Headers
 from thoughtgate.transports.http_server import Exchange
@@ -56,11 +57,6 @@ _MAY_CALL: Final = (
     b"access-control-allow-methods: POST, GET, DELETE\r\naccess-control-max-age: 600\r\n"
 )
 
-REMOVED: Final = frozenset(
-    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
-)
-"""Methods that 2026-07-28 no longer has."""
-
 _LEGACY: Final = frozenset(version.encode() for version in LEGACY)
 
 _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
@@ -74,24 +70,33 @@ _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
     b"expect",
     b"accept-encoding",
     b"forwarded",
-    b"x-forwarded-for",
-    b"x-forwarded-host",
-    b"x-forwarded-proto",
     b"x-real-ip",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-method-override",
+    b"x-original-url",
+    b"x-rewrite-url",
     mirror.SESSION,
 }
-"""Headers that are not forwarded; the agent's credentials and addresses stay at the gate."""
+"""Headers that are not forwarded; the agent's credentials and addresses stay at the gate. Some
+servers take another method or path from a header than the one that was judged."""
+
+_OF_PROXIES: Final = b"x-forwarded-"
+"""The start of headers with which a trusted proxy tells a server who calls; not for agents to say."""
 
 _TEXTS: Final = {
     400: "the request cannot be read",
-    404: "there is nothing at this path",
-    405: "this method is not allowed here",
+    401: "authenticate with a token in the header Authorization: Bearer",
+    404: "there is nothing at this path; MCP messages go to /mcp",
+    405: "this method is not allowed here; send MCP messages to /mcp with POST: the transport is "
+    "Streamable HTTP, and the older HTTP+SSE is not offered to clients",
     406: "accept application/json or text/event-stream",
     408: "the request took too long",
     413: "the request is too large",
     415: "send application/json",
-    421: "this gate does not answer to that Host",
-    403: "this gate does not answer to that Origin",
+    421: "this gate does not answer to that Host; add it to listen.hosts in the gate's config",
+    403: "this gate does not accept the client's Origin, address or certificate; see listen.origins"
+    " and listen.auth in the gate's config",
     431: "the request has too many headers",
     503: "the gate cannot take this call now",
 }
@@ -193,9 +198,7 @@ class HeadFacts:
 
 def read_head(exchange: Exchange, expected: "Expected") -> HeadFacts:
     """Return the facts of a request's head and keep them as its memo: most clients repeat it."""
-    facts = exchange.head.memo
-    if type(facts) is not HeadFacts:
-        facts = exchange.head.memo = HeadFacts(exchange, expected)
+    facts = exchange.head.memo = HeadFacts(exchange, expected)
     return facts
 
 
@@ -291,25 +294,33 @@ def header_mismatch(exchange: Exchange, message: Message) -> mirror.Mismatch | N
     ) or mirror.check_name(headers.get(mirror.NAME), message.method, params, required=required)
 
 
-def render_mismatch(ident: RequestId | None, mismatch: mirror.Mismatch) -> bytes:
+def render_mismatch(
+    ident: RequestId | None, mismatch: mirror.Mismatch, correlation_id: str
+) -> bytes:
     """Render the error that 2026-07-28 prescribes for headers that contradict the body."""
     text = f"the header {mismatch.header} {mismatch.reason}"
     error = {
         "code": HEADER_MISMATCH,
         "message": text,
-        "data": {"kind": "header_mismatch", "header": mismatch.header},
+        "data": {
+            "kind": "header_mismatch",
+            "header": mismatch.header,
+            "correlation_id": correlation_id,
+        },
     }
     return render({"jsonrpc": "2.0", "id": ident, "error": error})
 
 
-def refuse(exchange: Exchange, status: int, headers: bytes = b"") -> None:
-    """Respond with a status of the gate itself."""
-    exchange.respond(status, JSON + headers, render_refusal(status))
+def refuse(exchange: Exchange, status: int, headers: bytes = b"", correlation_id: str = "") -> None:
+    """Respond with a status of the gate itself; the id is that of the refusal on the record."""
+    exchange.respond(status, JSON + headers, render_refusal(status, correlation_id))
 
 
-def render_refusal(status: int) -> bytes:
+def render_refusal(status: int, correlation_id: str = "") -> bytes:
     """Render the body for a status of the gate itself."""
-    return render_error(None, refusal_kind(status), message=_TEXTS[status])
+    return render_error(
+        None, refusal_kind(status), message=_TEXTS[status], correlation_id=correlation_id
+    )
 
 
 def refusal_kind(status: int) -> str:
@@ -328,9 +339,11 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
     kept = [
         header
         for header in exchange.wire_headers
-        if header[0] not in dropped and (b"_" not in header[0] or not _is_disguised(header[0]))
+        if header[0] not in dropped
+        and not header[0].startswith(_OF_PROXIES)
+        and (b"_" not in header[0] or not _is_disguised(header[0]))
     ]
-    kept.append(_IDENTITY)
+    kept.append(OFFERED)
     if session:
         kept.append((mirror.SESSION, session.encode("latin-1")))
     return kept
@@ -339,7 +352,8 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
 def _is_disguised(name: bytes) -> bool:
     """Whether a server that treats ``_`` as ``-`` would read this as a header we control."""
     read = name.replace(b"_", b"-")
-    return read in _NOT_UPSTREAM or read in SINGLE or mirror.is_mirrored(read)
+    is_own = read in _NOT_UPSTREAM or read in SINGLE or mirror.is_mirrored(read)
+    return is_own or read.startswith(_OF_PROXIES)
 
 
 def unmirrored(headers: Headers) -> Headers:
@@ -352,8 +366,6 @@ def unmirrored(headers: Headers) -> Headers:
 
 
 CONTENT: Final = (b"content-type", b"application/json")
-_IDENTITY: Final = (b"accept-encoding", b"identity")
-"""Asks for no compression: the gate reads every response, so it would have to decompress."""
 
 
 @lru_cache(maxsize=256)

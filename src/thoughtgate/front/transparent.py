@@ -6,7 +6,8 @@ server; this module decides which of the agent's headers are forwarded.
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 from thoughtgate.core import task_codec
 from thoughtgate.core.commands import ToServer
@@ -34,9 +35,11 @@ from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.http import HttpUpstream
-from thoughtgate.wire.headers import ParamHeader
+from thoughtgate.wire.headers import VERSION, ParamHeader
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.replies import render
+
+TOOLS_LIST: Final = "tools/list"
 
 
 class TransparentBackend:
@@ -113,8 +116,9 @@ class TransparentBackend:
         return SessionDriver(self._engine, setup, who.principal, is_modern=is_modern)
 
     def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """Tell a driver its session id at the server."""
-        cast("SessionDriver", peer).upstream_session = entry.upstream
+        """Tell a driver its session id at the server, and its name at every gate."""
+        driver = cast("SessionDriver", peer)
+        driver.upstream_session, driver.session_name = entry.upstream, entry.name
 
     def continued(self, peer: Peer, entry: HttpSession) -> None:
         """Tell a driver, and a process of its own, what the agent said in its handshake."""
@@ -148,6 +152,11 @@ class TransparentBackend:
         """Send the message of a POST."""
         upstream = self._upstream
         driver: Any = post.peer  # a driver, as this backend opens no other peers
+        said = frame.message
+        if said is not None and said.method == TOOLS_LIST and not driver.wants_session:
+            # Without a session, only the header says which revision the agent speaks.
+            version = post.exchange.headers.get(VERSION, b"")
+            driver.session.prompts.revision = version.strip().decode("latin-1")
         if isinstance(upstream, ChildUpstream):
             post.leg = upstream.send(post, driver, frame)
             if frame.key is None:
@@ -187,7 +196,7 @@ class TransparentBackend:
             if isinstance(before, PushStream):
                 before.close()
             return pushed
-        stream = PassedStream(exchange)
+        stream = driver.stream = PassedStream(exchange, partial(self._note_error, entry, "GET"))
         headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"GET", headers)
         return stream
@@ -208,9 +217,16 @@ class TransparentBackend:
             upstream.forget(driver)
             exchange.respond(204)
             return
-        stream = PassedStream(exchange, lambda: ended(entry))
+        note = partial(self._note_error, entry, "DELETE")
+        stream = PassedStream(exchange, note, lambda: ended(entry))
         headers = unmirrored(upstream_headers(exchange, entry.upstream))
         stream.leg = upstream.request(stream, driver, b"DELETE", headers)
+
+    def _note_error(self, entry: HttpSession, method: str, kind: str) -> str:
+        label, governor = entry.peer.label, self.authority.governor
+        ident = governor.note_error(self.server, label, method, kind, now())
+        self.outbox.schedule()
+        return ident
 
     # Timers and tasks.
 

@@ -9,7 +9,7 @@ import os
 from typing import Protocol
 
 from thoughtgate.core.commands import AskPeople
-from thoughtgate.core.elicitation import ID_PREFIX
+from thoughtgate.core.elicitation import ID_PREFIX, HoldNotice
 from thoughtgate.core.events import Event, PersonAsked
 from thoughtgate.gate.session_driver import Authority
 from thoughtgate.wire.message import Fault, Message
@@ -44,11 +44,14 @@ class PolledAuthority(Authority, Protocol):
         """Finish at the end of the session."""
 
 
-def prompts(command: AskPeople, text: str) -> list[Event]:
-    """Return the event that shows the agent's own prompt; none without a text.
+def prompts(command: AskPeople, notice: HoldNotice, *, can_show: bool = True) -> list[Event]:
+    """Return the event that tells the agent's program about a held call; none without a text.
 
     A caller that accepts a task gets no prompt: its request has its reply before a person answers.
+    ``can_show`` is False for a caller that cannot be sent a prompt, only progress.
     """
-    if not text or command.params is not None:
+    text = notice.prompt if can_show else ""
+    if not (text or notice.waits) or command.params is not None:
         return []
-    return [PersonAsked(command.key, f"{ID_PREFIX}{os.urandom(16).hex()}", text, command.at)]
+    ident = f"{ID_PREFIX}{os.urandom(16).hex()}" if can_show else ""
+    return [PersonAsked(command.key, ident, text, command.at, notice.waits, notice.page)]

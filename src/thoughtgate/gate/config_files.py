@@ -17,6 +17,7 @@ from thoughtgate.errors import ConfigError, Problem, UsageError
 from thoughtgate.gate.approvals.installed_channels import installed_channels
 from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
 from thoughtgate.gate.policy_files.checked_files import PolicyFiles, absolute_path
+from thoughtgate.gate.policy_files.parsed_documents import ParsedDocuments
 from thoughtgate.gate.policy_files.sources import (
     ORGANISATION,
     PROJECT,
@@ -106,6 +107,8 @@ class Loaded:
     """Where it was looked for; None for ``load_text``."""
     floor: Floor | None = None
     """What the organisation's policy says about its own changes; None if there is none."""
+    agent_started: bool = False
+    """Whether an agent starts the gate, and so decides its environment."""
 
     @property
     def summary(self) -> str:
@@ -146,13 +149,15 @@ def load_configuration(
     config_home: str = "",
     has_floor: bool = True,
     kept: Mapping[str, str] | None = None,
+    documents: ParsedDocuments | None = None,
 ) -> Loaded:
     """Find, read and check the config files; without one, use the starter policy.
 
     ``profile`` is the one on the command line and takes precedence; ``config_home`` replaces the
     directory of the user's config files that the environment names. Without ``has_floor``, the
     organisation's policy is not asked, because another gate in front of this one asks it. A text in
-    ``kept`` is used instead of what the file of that absolute path says now.
+    ``kept`` is used instead of what the file of that absolute path says now. ``documents`` may have
+    parsed the texts before.
 
     Raises:
         UsageError: there is no such profile.
@@ -163,7 +168,7 @@ def load_configuration(
     places = find_places(flag, environ, cwd, config_home)
     if not has_floor:
         places = places._replace(organisation="")
-    loader = _Loader(environ, cwd, profile, kept)
+    loader = _Loader(environ, cwd, profile, kept, documents)
     main = loader.choose(places)
     if places.organisation and main.role != ORGANISATION:
         loader.read_floor(places.organisation)
@@ -231,26 +236,51 @@ def load_agent_gate(
         StoreError: the account has no home directory.
     """
     around = agent_started(environ, config=flag or "", state_dir=state_dir)
-    loaded = load_configuration(
-        flag,
-        around.environ,
-        cwd,
-        profile=profile,
-        config_home=around.config_home,
-        has_floor=has_floor,
-    )
+
+    def load(documents: ParsedDocuments) -> Loaded:
+        loaded = load_configuration(
+            flag,
+            around.environ,
+            cwd,
+            profile=profile,
+            config_home=around.config_home,
+            has_floor=has_floor,
+            documents=documents,
+        )
+        _refuse_chosen_values(loaded, environ, documents)
+        return loaded
+
+    documents = ParsedDocuments(state_directory(around.environ))
+    try:
+        loaded = load(documents)
+    except ConfigError:
+        if not documents.has_skipped:
+            raise
+        loaded = load(ParsedDocuments())  # to name the lines of the problems
+    warnings = (*around.warnings, *loaded.warnings)
+    if profile == DEVELOPMENT == loaded.policy.profile:
+        warnings = (*warnings, "--profile development: calls are reported, and none is refused")
+    return replace(loaded, warnings=warnings, agent_started=True), around.environ
+
+
+def _refuse_chosen_values(
+    loaded: Loaded, environ: Mapping[str, str], documents: ParsedDocuments
+) -> None:
+    """Refuse values of a policy that the environment of an agent would decide.
+
+    Raises:
+        ConfigError: there are such values.
+    """
     chosen = [
         problem
         for source in loaded.sources
         if source.path and source.trusted
-        for problem in find_chosen_values(loaded.texts[source.path], source.path, environ)
+        for problem in find_chosen_values(
+            loaded.texts[source.path], source.path, environ, documents
+        )
     ]
     if chosen:
         raise ConfigError(chosen)
-    warnings = (*around.warnings, *loaded.warnings)
-    if profile == DEVELOPMENT == loaded.policy.profile:
-        warnings = (*warnings, "--profile development: calls are reported, and none is refused")
-    return replace(loaded, warnings=warnings), around.environ
 
 
 def reload_configuration(loaded: Loaded, environ: Mapping[str, str]) -> Loaded:
@@ -305,6 +335,7 @@ class _Loader:
         cwd: str,
         profile: str | None = None,
         kept: Mapping[str, str] | None = None,
+        documents: ParsedDocuments | None = None,
     ) -> None:
         self.floor: Settings | None = None
         """The organisation's policy, if it is not the only one."""
@@ -312,6 +343,7 @@ class _Loader:
         self._cwd = cwd
         self._profile = profile
         self._files = PolicyFiles(kept)
+        self._documents = documents or ParsedDocuments()
 
     @property
     def texts(self) -> dict[str, str]:
@@ -326,7 +358,7 @@ class _Loader:
             state = state_directory(self._environ)
             # Nothing that an unknown file names is read.
             if place_of(places.project) in list_trusted(state):
-                digest = _digest(places.project, self._files, self._environ)
+                digest = _digest(places.project, self._files, self._environ, self._documents)
                 if digest and is_trusted(state, places.project, digest):
                     return PolicySource(PROJECT, places.project)
         for role, path in ((USER, places.user), (ORGANISATION, places.organisation)):
@@ -349,14 +381,15 @@ class _Loader:
     def load_main(self, main: PolicySource) -> Loaded:
         """Load the policy that the settings come from, with what the organisation adds to them."""
         if main.role == STARTER:
-            return self.load(parse(STARTER_TEXT, file=STARTER_FILE), STARTER_FILE, self._cwd)
+            document = self._documents.parse(STARTER_TEXT, file=STARTER_FILE)
+            return self.load(document, STARTER_FILE, self._cwd)
         if main.role == ORGANISATION and PRODUCTION not in {
             self._profile,
             self._environ.get(PROFILE_VARIABLE),
         }:
             # Nothing loosens the organisation's policy, not even when it is the only one.
             self._environ, self._profile = {**self._environ, PROFILE_VARIABLE: ""}, None
-        document = parse(self._files.config(main.path), file=main.path)
+        document = self._documents.parse(self._files.config(main.path), file=main.path)
         loaded = self.load(document, main.path, str(Path(main.path).parent))
         return replace(loaded, path=main.path, warnings=_readable_secrets(main.path, document))
 
@@ -375,12 +408,13 @@ class _Loader:
 
     def read_floor(self, path: str) -> None:
         """Read the organisation's policy; no variable overrides what it says."""
-        document = parse(self._files.config(path), file=path)
+        document = self._documents.parse(self._files.config(path), file=path)
         self.floor = self._settings(document, path, str(Path(path).parent), overrides=False)
 
     def project_layer(self, path: str, settings: Settings) -> tuple[Layer, PolicySource]:
         """Return what counts of a project's policy that the user has not trusted."""
-        project, ignored = load_project_settings(self._files.config(path), file=path)
+        document = self._documents.parse(self._files.config(path), file=path)
+        project, ignored = load_project_settings(document, file=path)
         workflows = {name: name for name in project.approval if name in settings.approval}
         digest = self._files.digest(path, [])
         source = PolicySource(PROJECT, path, digest, trusted=False, ignored=ignored, files=(path,))
@@ -407,11 +441,13 @@ def config_digest(path: str, environ: Mapping[str, str]) -> str:
     Raises:
         ConfigError: the config cannot be read or parsed, or others can write one of the files.
     """
-    return _digest(path, PolicyFiles(), environ)
+    return _digest(path, PolicyFiles(), environ, ParsedDocuments())
 
 
-def _digest(path: str, files: PolicyFiles, environ: Mapping[str, str]) -> str:
-    named = cedar_files(files.config(path), file=path, env=environ)
+def _digest(
+    path: str, files: PolicyFiles, environ: Mapping[str, str], documents: ParsedDocuments
+) -> str:
+    named = cedar_files(documents.parse(files.config(path), file=path), env=environ)
     try:
         return files.digest(path, named)
     except (OSError, ValueError):

@@ -5,14 +5,27 @@ this module lists all problems at once, for a check before anything is started.
 """
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
-from thoughtgate.config.settings import Settings
-from thoughtgate.errors import Problem
+from thoughtgate.config.listen_settings import DEFAULT_LISTEN
+from thoughtgate.config.server_auth import OAUTH
+from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.gate.approvals.channel_secrets import missing_secrets
+from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.connections.certificates import certificate_problems
+from thoughtgate.gate.connections.proxy_choice import choose_proxy
+from thoughtgate.gate.keys import check_keys, place_of_keys
+from thoughtgate.stores.open_database import SQLITE
 
-_EXTRAS = {"otel": "opentelemetry.sdk", "jwt": "jwt"}
+_EXTRAS = {
+    "otel": "opentelemetry.sdk",
+    "jwt": "jwt",
+    "postgres": "psycopg_pool",
+    "oauth": "authlib",
+}
 """The module whose presence shows that an extra is installed."""
 
 MIN_SIGN_KEY: Final = 32
@@ -32,12 +45,55 @@ def missing_requirements(
         if not environ.get(name, "").strip()
     ]
     found += missing_secrets(settings, environ, file)
+    found += _keys(settings, file)
+    found += certificate_problems(settings, file)
+    found += _proxies(settings.servers.values(), environ, file, agent_started=False)
     found += [
         Problem(key, f"needs an extra: pip install 'thoughtgate[{extra}]'", file)
         for key, extra in _extras(settings)
         if not _is_installed(_EXTRAS[extra])
     ]
     return found
+
+
+def check_connections(
+    servers: Iterable[ServerSettings],
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    *,
+    listens: bool,
+) -> None:
+    """Check the certificates and proxies of a gate before anything is started.
+
+    ``listens`` says whether the gate has an HTTP listener.
+
+    Raises:
+        ConfigError: with everything that cannot be used.
+    """
+    file, started = loaded.path or "", loaded.agent_started
+    reached = replace(loaded.settings, servers={one.id: one for one in servers if one.enabled})
+    if not listens:
+        reached = replace(reached, listen=DEFAULT_LISTEN)
+    found = [
+        *certificate_problems(reached, file),
+        *_proxies(reached.servers.values(), environ, file, agent_started=started),
+    ]
+    if found:
+        raise ConfigError(found)
+
+
+def _proxies(
+    servers: Iterable[ServerSettings],
+    environ: Mapping[str, str],
+    file: str,
+    *,
+    agent_started: bool,
+) -> Iterator[Problem]:
+    for server in servers:
+        try:
+            choose_proxy(server, environ, agent_started=agent_started, file=file)
+        except ConfigError as error:
+            yield from error.problems
 
 
 def sign_key_fault(name: str, environ: Mapping[str, str]) -> str:
@@ -56,18 +112,36 @@ def sign_key_fault(name: str, environ: Mapping[str, str]) -> str:
 def _variables(settings: Settings) -> Iterator[tuple[str, str]]:
     for server in settings.servers.values():
         if server.auth is not None and server.enabled:
-            yield f"servers.{server.id}.auth.token_env", server.auth.token_env
+            for key in ("token_env", "client_secret_env"):
+                if name := getattr(server.auth, key):
+                    yield f"servers.{server.id}.auth.{key}", name
     auth = settings.listen.auth
     if auth is not None and auth.token_env:
         yield "listen.auth.token_env", auth.token_env
 
 
+def _keys(settings: Settings, file: str) -> tuple[Problem, ...]:
+    is_http = settings.listen.transport == "http"
+    try:
+        is_shared = is_http and settings.store != SQLITE
+        check_keys(place_of_keys("", settings.keys.file, file), file, is_shared=is_shared)
+    except ConfigError as error:
+        # Whoever only reads a key file does not know which config names it.
+        return tuple(Problem(one.key, one.message, one.file or file) for one in error.problems)
+    return ()
+
+
 def _extras(settings: Settings) -> Iterator[tuple[str, str]]:
+    if settings.store != SQLITE:
+        yield "store", "postgres"
     if settings.telemetry.otlp is not None:
         yield "telemetry.otlp", "otel"
     auth = settings.listen.auth
     if auth is not None and auth.type == "jwt":
         yield "listen.auth.type", "jwt"
+    for server in settings.servers.values():
+        if server.auth is not None and server.auth.type == OAUTH:
+            yield f"servers.{server.id}.auth.type", "oauth"
     if settings.console.sign_in is not None:
         yield "console.sign_in", "jwt"
 

@@ -11,12 +11,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import Vote
+from thoughtgate.channels.answer_places import AnswerPlaces
+from thoughtgate.core.answers import INSTRUCTIONS
+from thoughtgate.core.approval import Decision, refusal
 from thoughtgate.core.commands import AskPeople, PersonAnswered
-from thoughtgate.core.elicitation import Promises
-from thoughtgate.core.envelope import Run
-from thoughtgate.core.judge import CallRequest, Decision, Judge, OpenCall, Ruling, refusal
+from thoughtgate.core.elicitation import HoldNotice, Promises
+from thoughtgate.core.envelope import Run, SessionPeers
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.core.record_events import (
     AGENT_TO_SERVER,
     APPROVAL_DECIDED,
@@ -25,36 +27,43 @@ from thoughtgate.core.record_events import (
     CALL_START,
     CANCELLED,
     FRAME_REFUSED,
+    SERVER_EVENTS,
     Record,
     call_ended,
     frame_refused,
+    request_failed,
     with_masked_method,
     with_masked_start,
 )
 from thoughtgate.core.repeated_events import RepeatedEvents, is_repeatable
 from thoughtgate.core.run_summary import POLICY_BLOCK, RunSummary, run_ended, run_started
+from thoughtgate.core.session_replies import CorrelationIds
 from thoughtgate.core.task import DEFAULT_TTL_S, MAX_TTL_S
 from thoughtgate.core.task_table import TaskLimits, TaskTable
 from thoughtgate.errors import RecordError, StoreError
+from thoughtgate.gate.approvals.interface import Approvals
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
 from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.definitions.watch import DefinitionWatch
+from thoughtgate.gate.orders.stop_watch import StopWatch
 from thoughtgate.gate.running_gates import GateAnnouncer
 from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.redaction import Redactor
+from thoughtgate.policy.stops import Stops
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
+from thoughtgate.wire.methods import INTRODUCTIONS
 
 _ALLOWING = frozenset({CALL_START, CALL_DECISION, APPROVAL_DECIDED})
 """Event types that must be on the record before a call is forwarded."""
 
-_ENVELOPE = ("jsonrpc", "id")
-"""Members of a response that belong to JSON-RPC, not to the server's result; never masked."""
-
 SUSPENDED = "the gate stopped; the task waits for the next one"
 
+
+LOOK_S: Final = 0.25
+"""How often a gate looks for orders of an operator while calls arrive; they apply within a second."""
 
 LOOK_EVERY_S = 1.0
 """How often the policy's files are checked: it costs a few system calls, and whoever edits a
@@ -74,46 +83,17 @@ class Writer(Protocol):
         """Close the record."""
 
 
-class Approvals(Protocol):
-    """An approval queue: sends approval requests to people and collects their decisions."""
-
-    def ask(
-        self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
-    ) -> Decision | None:
-        """Open an approval request for ``owner``; return a decision if there is one already."""
-
-    def facts(self, call_id: str) -> dict[str, Any]:
-        """Return what the record says about the approval request: its id, workflow, expiry."""
-
-    def poll(self, at: float) -> list[tuple[str, Decision]]:
-        """Return the decisions made since the last poll."""
-
-    def use(self, call_id: str) -> Decision | None:
-        """Use an approval; return the refusal if it was used before, or None."""
-
-    def ended(self, call_ids: Iterable[str]) -> None:
-        """Note that the end of calls whose approval was used is on the record."""
-
-    def withdraw(self, call_id: str, reason: str, at: float) -> tuple[Vote, ...]:
-        """Withdraw an approval request; return the votes that it had by then."""
-
-    def prompt(self, call_id: str) -> str:
-        """Return the text of a prompt in the agent (elicitation); empty if there may be none."""
-
-    def answer(self, command: PersonAnswered) -> None:
-        """Store the answer to a prompt as a vote."""
-
-    def reload(
-        self, workflows: Mapping[str, WorkflowSettings], redactor: Redactor, policy_version: str
-    ) -> None:
-        """Use these settings for approval requests from now on."""
-
-    def close(self, at: float) -> None:
-        """Withdraw every approval request of this process."""
-
-
 class Governor:
     """Judges and records the calls of one run."""
+
+    stop_watch: StopWatch | None = None
+    """Follows the stop orders in the store; without it, nothing can be stopped."""
+    policy_questions: PolicyQuestions | None = None
+    """Asks people about changed policies; without it, nobody can accept one."""
+    on_server: Callable[[Record], None] | None = None
+    """Receives the changes of servers' states, for the operator."""
+    definitions: DefinitionWatch | None = None
+    """Compares what servers say about their tools with what was accepted."""
 
     def __init__(
         self,
@@ -142,6 +122,7 @@ class Governor:
             default_ttl_s=task_ttl_s[0],
             max_ttl_s=task_ttl_s[1],
         )
+        self.errors = CorrelationIds(run.calls_prefix or run.run_id)
         self.tally = RunSummary()
         self._writer = writer
         self._observe = observe
@@ -150,8 +131,8 @@ class Governor:
         self._refuse_unrecorded = on_failure == "refuse"
         self._queue: list[Record] = []
         self._repeated = RepeatedEvents()
-        self._lost_quietly = False
         self._record_failed_at = -RECORD_PAUSE_S
+        self._lost_quietly = False
         """Whether ``flush_quietly`` lost the record of calls that a driver is about to forward."""
         self._unrecorded: set[str] = set()
         """Open calls with an event that could not be written: never made, even if approved."""
@@ -160,28 +141,38 @@ class Governor:
         self._started_at = 0.0
         self.watch: Callable[[float], None] | None = None
         """Called before a call is judged, at most once per second, to check for changed rules."""
-        self.policy_questions: PolicyQuestions | None = None
-        """Asks people about changed policies; without it, nobody can accept one."""
         self.seals: PromptSeals | None = None
-        """Seals the state of prompts whose answers may arrive at another process, or after a
-        restart."""
+        """Seals the state of prompts that another process, or the next one, may get answers to."""
+        self.answer_places = AnswerPlaces()
+        """Where people answer the approval requests of this gate."""
         self.draw: Callable[[Record], None] | None = None
         """Receives every event as it happens, written or not: a forwarded call carries its trace
         context, so its span must begin before the event is on the record."""
         self.trace: Callable[[str], str] | None = None
         """Returns the trace context for a forwarded call; None if calls are not traced."""
         self.health: dict[str, Callable[[], bool]] = {}
-        """For each part without which some calls are refused: whether it works. The functions are
-        cheap, and other threads call them."""
+        """Whether each part works without which some calls are refused; other threads call it."""
         self.policies: list[dict[str, str]] = []
         """The policies in force at the start, as the record names them."""
-        self._look_at = 0.0
+        self._looked_at = -LOOK_S
+        self._watched_at = -LOOK_EVERY_S
         self._server = ""
+        self.peers = SessionPeers()
+        """What the record says about the agent of each session."""
 
     @property
     def policy(self) -> Policy:
         """The policy in force."""
         return self.judge.policy
+
+    @property
+    def offers_tasks(self) -> bool:
+        """Whether calls may be held, so that agents are offered tasks for them."""
+        return self.policy.offers_tasks()
+
+    def makes_task(self, server: str, tool: str) -> bool:
+        """Tell whether the gate makes the task that a caller wants, and not the server."""
+        return self.offers_tasks and not self.judge.tools.makes_tasks(server, tool)
 
     def start(self, at: float, *, server: str = "", **facts: Any) -> None:
         """Record the start of the run; ``facts`` describe what runs.
@@ -206,6 +197,22 @@ class Governor:
         # A policy that waits for a person is asked about now, not with the first call.
         if self.watch is not None:
             self.watch(at)
+
+    def introduce(
+        self, session: str, *, client: str = "", address: str = "", principal: str = ""
+    ) -> None:
+        """Have all further events of a session say who its agent is.
+
+        ``client`` is what the agent's client says about itself, ``address`` where it is.
+        """
+        shown = self.judge.recorded_name(client) if client else ""
+        facts = {"client": shown, "address": address, "principal": principal}
+        self.peers.introduce(session, facts)
+
+    def identify(self, server: str, identity: Sequence[str]) -> None:
+        """Say which server an id stands for: its command line or its URL."""
+        if self.definitions is not None:
+            self.definitions.identify(server, tuple(identity))
 
     def degraded(self) -> list[str]:
         """Return the parts that do not work now, although the gate goes on."""
@@ -244,7 +251,8 @@ class Governor:
 
     def rule(self, question: CallRequest) -> Ruling:
         """Judge a request. Every failure results in a denial."""
-        if question.at >= self._look_at:
+        # Also if the clock was set back.
+        if not -LOOK_S < question.at - self._looked_at < LOOK_S:
             self._look(question.at)
         try:
             ruling = self.judge.judge(question)
@@ -263,25 +271,48 @@ class Governor:
             )
             verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")
             return Ruling(verdict, "", ())
+        if self.draw is None and self.trace is None:
+            # The common case without tracing: no function call per event.
+            self._queue += ruling.records
+            return ruling
         return self._made(ruling)
 
     def _made(self, ruling: Ruling) -> Ruling:
         """Queue the events of a ruling, and add the trace context to a forwarded call."""
-        # The common case without tracing avoids a function call per event.
-        if self.draw is None:
-            self._queue += ruling.records
-        else:
-            for record in ruling.records:
-                self._put(record)
+        for record in ruling.records:
+            self._put(record)
         if self.trace is None or ruling.verdict.action != FORWARD:
             return ruling
         return ruling._replace(verdict=ruling.verdict._replace(trace=self.trace(ruling.call_id)))
 
     def _look(self, at: float) -> None:
-        """Check the policy's files for changes, at most once per second."""
-        if self.watch is not None and at >= self._look_at:
-            self._look_at = at + LOOK_EVERY_S
+        """Apply changed stop orders and policy files, at most a few times per second."""
+        if -LOOK_S < at - self._looked_at < LOOK_S:
+            return
+        self._looked_at = at
+        if self.stop_watch is not None:
+            self.stop_watch.look(at, self._stop, self.note)
+        if self.watch is not None and not 0 <= at - self._watched_at < LOOK_EVERY_S:
+            self._watched_at = at
             self.watch(at)
+        if self.definitions is not None:
+            self.definitions.look(at)
+
+    def _stop(self, stops: Stops) -> None:
+        self.judge.stops = stops or None
+
+    def establish(
+        self, principal: str, facts: Iterable[str], at: float, *, cause: str = ""
+    ) -> None:
+        """Let facts hold for a principal, because of what was found in a result.
+
+        Call this before the result is passed on. ``cause`` names the server or the check.
+
+        Raises:
+            StoreError: other gates cannot be told, so the result must not be passed on.
+        """
+        window_s = self.policy.fact_window_s()
+        self.judge.facts.establish(principal, facts, at, window_s=window_s, cause=cause)
 
     def hold(self, session: str, command: AskPeople) -> tuple[Ruling | None, list[Told]]:
         """Request approval for a held call, and turn it into a task if its caller accepts tasks.
@@ -319,9 +350,9 @@ class Governor:
             return None
         return self._settle(call_id, decision, at)
 
-    def prompt(self, call_id: str) -> str:
-        """Return the text of the agent's own prompt about a held call; empty for no prompt."""
-        return self.approvals.prompt(call_id)
+    def notice(self, call_id: str) -> HoldNotice:
+        """Return what the agent's program is told about a held call."""
+        return self.approvals.notice(call_id)
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the sealed request states of a principal; None leaves them to the session."""
@@ -385,27 +416,39 @@ class Governor:
         method: str,
         entries: tuple[dict[str, Json], ...],
         at: float,
+        *,
+        is_last: bool = True,
+        is_shown: bool = True,
     ) -> frozenset[str]:
-        """Return the names in a list that are hidden from the agent."""
-        hidden, record = self.judge.screen(server, session, method, entries, at)
-        self.note(record)
-        return hidden
+        """Return what is hidden from the agent: names in a list, or a server's instructions.
 
-    def mask(self, body: dict[str, Json], *, of_task: bool = False) -> dict[str, Json]:
-        """Return a server's response with its secrets masked; see ``MaskAnswer``."""
-        if of_task and not self.policy.masks_results():
-            return body
-        said = {name: value for name, value in body.items() if name not in _ENVELOPE}
-        masked: dict[str, Json] = self.policy.redactor.mask_value(said)
-        return {**{name: body[name] for name in _ENVELOPE if name in body}, **masked}
+        ``is_last`` says that no further page follows. A list that is not shown to an agent, only
+        learned from, is not recorded.
+        """
+        if self.definitions is not None:
+            self.definitions.listed(server, method, entries, at, is_last=is_last)
+        if method in INTRODUCTIONS:
+            hides = self.definitions is not None and self.definitions.hides_instructions(server)
+            return frozenset({INSTRUCTIONS}) if hides else frozenset()
+        hidden, record = self.judge.screen(server, session, method, entries, at)
+        if is_shown:
+            self.note(record)
+        return hidden
 
     def note(self, record: Record) -> None:
         """Queue an event that a session or a listener reports."""
         # First, because the judge acts on some messages: folding must not keep them from it.
         record = self.judge.note(record)
+        if record.type == CALL_END:
+            if self.draw is not None:
+                self.draw(record)
+            self._queue.append(record)
+            return
+        if record.type in SERVER_EVENTS:
+            self._server_changed(record)
         # Traffic is folded into counts: a server that sends notifications in a loop, or a port
         # scan, would flood the record.
-        if record.type != CALL_END and is_repeatable(record):
+        if is_repeatable(record):
             record = with_masked_method(record, self.judge.recorded_name)
             if record.type == FRAME_REFUSED:
                 record = with_masked_start(record, self.policy.redactor.mask_text)
@@ -413,6 +456,24 @@ class Governor:
                 self._put(one)
         else:
             self._put(record)
+
+    def _server_changed(self, record: Record) -> None:
+        """Tell the operator and the readers of the announcement about a server's state."""
+        if self._announcer is not None and self._started_at:
+            self._announcer.server_changed(record)
+        if self.on_server is not None:
+            self.on_server(record)
+
+    def server_states(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the servers as ``status`` shows them, by name."""
+        return self._announcer.servers if self._announcer is not None else {}
+
+    def note_error(self, server: str, session: str, method: str, kind: str, at: float) -> str:
+        """Record that a request is answered with an error; return the id to tell the agent."""
+        ident = self.errors.next()
+        failed = request_failed(at, server, session, method=method, kind=kind, correlation_id=ident)
+        self.note(failed)
+        return ident
 
     def flush(self) -> None:
         """Write the queued events.
@@ -477,7 +538,10 @@ class Governor:
         # ``use`` is atomic in the store, so an approval cannot run a call in two processes.
         if decision.approved:
             decision = self.approvals.use(call_id) or decision
-            self._executing.add(call_id)
+            held = self.judge.open_call(call_id)
+            # The call of a held result has run already.
+            if held is None or not held.answers:
+                self._executing.add(call_id)
         if decision.approved and not self.tasks.started(call_id, at):
             decision = refusal("approval_withdrawn", "the task waits no more")
         return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))

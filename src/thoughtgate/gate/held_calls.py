@@ -47,6 +47,10 @@ class HeldCalls(Generic[Holder]):
         """Tell whether a call is held for this session."""
         return call_id in self._held and self._held[call_id][0] is holder
 
+    def held_for(self, holder: Holder) -> list[str]:
+        """Return what is held for this session."""
+        return [call_id for call_id, (of, _) in self._held.items() if of is holder]
+
     def poll(self, at: float) -> None:
         """Fetch new decisions and continue the calls that they are about."""
         if not self._held:

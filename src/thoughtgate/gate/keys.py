@@ -47,6 +47,12 @@ class KeyPlace(NamedTuple):
         return KeyRing(read_keys(self.file) if self.file else (load_key(self.state),))
 
 
+def place_of_keys(state: str, file: str, config: str) -> KeyPlace:
+    """Return where the keys of a gate are; the file is relative to the config file."""
+    base = Path(config).absolute().parent if config else Path.cwd()
+    return KeyPlace(state, str(base / Path(file).expanduser()) if file else "")
+
+
 class KeyRing:
     """Keys of which the first seals and every one verifies."""
 
@@ -103,7 +109,7 @@ def read_keys(file: str) -> tuple[bytes, ...]:
         raise ConfigError([Problem("keys.file", text)]) from None
     try:
         # The opened file, not the path: what is checked is what is read.
-        fault = _exposure(os.fstat(descriptor))
+        fault = exposure(os.fstat(descriptor), file)
         content = b"" if fault else os.read(descriptor, _MAX_FILE)
     finally:
         os.close(descriptor)
@@ -121,7 +127,7 @@ def read_keys(file: str) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-def _exposure(found: os.stat_result) -> str:
+def exposure(found: os.stat_result, file: str) -> str:
     """Return why a file must not hold a key; empty if it may."""
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISREG(found.st_mode):
@@ -130,7 +136,7 @@ def _exposure(found: os.stat_result) -> str:
         return "belongs to another user; give it to root or to the user that the gate runs as"
     # The group may read: a mounted secret belongs to root and to a group of the gate.
     if mode & 0o027:
-        return f"has mode {mode:04o}, so others can read or change it; run: chmod 0600 (or 0440)"
+        return f"has mode {mode:04o}, so others can read or change it; run: chmod 0600 {file}"
     return ""
 
 

@@ -11,20 +11,22 @@ from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
     EndTask,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
     Withdraw,
 )
 from thoughtgate.core.elicitation import Promises
-from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskMade
-from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskMade
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import CALLER_GONE
+from thoughtgate.core.session_replies import CALLER_GONE, CorrelationIds
+from thoughtgate.core.task import wants_task
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import RecordError
 from thoughtgate.gate.authority import prompts
+from thoughtgate.gate.contents.inspection import inspect_answer
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.session_driver import SessionDriver
@@ -58,19 +60,43 @@ class LocalAuthority:
         self._drivers: WeakValueDictionary[str, SessionDriver] = WeakValueDictionary()
         self._named = 0
         self._looked_at = 0.0
+        self._granted: tuple[str, Verdict] | None = None
+        """The call that is held for a moment only, to become a task, and its verdict."""
+
+    @property
+    def errors(self) -> CorrelationIds:
+        """The ids of errors that belong to no call."""
+        return self.governor.errors
 
     # Judging.
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
-        """Judge a request and return the verdict at once."""
+        """Judge a request and return the verdict at once.
+
+        Until 2025-11-25 a caller asks for a task. If only the gate can make it, the call is held for
+        a moment, although nobody has to approve it.
+        """
         verdict, call_id, _ = self.governor.rule(self.question(driver, command))
+        if "task" in command.params and verdict.action == FORWARD and not command.modern:
+            wanted = wants_task(command.method, command.params, modern=False)
+            if wanted and driver.can_take_task(command.key) and self.makes_task(driver, command):
+                self._granted = (call_id, verdict)
+                verdict = verdict._replace(action=APPROVE)
         return unchecked(CallJudged, (command.key, verdict, call_id, command.at))
+
+    def makes_task(self, driver: SessionDriver, command: JudgeCall) -> bool:
+        """Tell whether a call for which its caller wants a task becomes one of the gate."""
+        return self.governor.makes_task(driver.session.setup.server, command.named[0].name)
+
+    def is_granted(self, call_id: str) -> bool:
+        """Tell whether a call is held only to become a task."""
+        return self._granted is not None and self._granted[0] == call_id
 
     def question(self, driver: SessionDriver, command: JudgeCall) -> CallRequest:
         """Return the request in the form that the judge takes."""
         setup = driver.session.setup
         # `unchecked` skips the constructor: this runs for every call.
-        _, method, named, params, size, _, at, listed, frame = command
+        key, method, named, params, size, _, at, listed, frame = command
         return unchecked(
             CallRequest,
             (
@@ -89,6 +115,9 @@ class LocalAuthority:
                 listed,
                 frame,
                 driver.session.prompts.client,
+                driver.address,
+                driver.session_name,
+                key,
             ),
         )
 
@@ -116,17 +145,16 @@ class LocalAuthority:
         driver.feed(CallJudged(key, verdict, call_id, at), None)
 
     def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
-        """Return which entries of a list are hidden, at once."""
-        setup, (key, method, entries, at) = driver.session.setup, command
-        hidden = self.governor.screen(setup.server, setup.session, method, entries, at)
-        return ListScreened(key, hidden, at)
+        """Return which entries of a list are hidden and whether tasks are offered, at once."""
+        setup, (key, method, entries, at, is_last) = driver.session.setup, command
+        about = (setup.server, setup.session, method, entries, at)
+        hidden = self.governor.screen(*about, is_last=is_last)
+        return ListScreened(key, hidden, at, self.governor.offers_tasks)
 
-    def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
-        """Return an answer with its secrets masked, at once."""
-        del driver
-        return AnswerMasked(
-            command.key, self.governor.mask(command.body, of_task=command.of_task), command.at
-        )
+    def inspect(self, driver: SessionDriver, command: InspectAnswer) -> AnswerInspected | None:
+        """Return what the agent may get of a message of the server, at once."""
+        setup = driver.session.setup
+        return inspect_answer(self.governor, setup.server, setup.session, driver.principal, command)
 
     # Approvals.
 
@@ -135,15 +163,17 @@ class LocalAuthority:
         if driver.resumes:
             # The caller received its task before the restart, so there is nothing to send it.
             return [TaskMade(command.key, {}, command.at)]
+        if self._granted is not None and self._granted[0] == command.call_id:
+            (_, verdict), self._granted = self._granted, None
+            return self._make_task(driver, command, verdict)
         name = self.name_of(driver) if command.params is not None else ""
         ruling, told = self.governor.hold(name, command)
         if ruling is not None:
             return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
         self.held.hold(command.call_id, driver, command.key)
         events = [event for _, event in told]
-        if driver.can_be_asked(command):
-            events += prompts(command, self.governor.prompt(command.call_id))
-        return events
+        notice = self.governor.notice(command.call_id)
+        return events + prompts(command, notice, can_show=driver.can_be_asked(command))
 
     def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
         """Store the answer as a vote; the next poll finds it."""
@@ -162,6 +192,15 @@ class LocalAuthority:
         return self.governor.promises(server, principal)
 
     # Tasks.
+
+    def _make_task(
+        self, driver: SessionDriver, command: AskPeople, verdict: Verdict
+    ) -> list[Event]:
+        """Answer a call that nobody has to approve with a task, and let it run."""
+        told = self.governor.tasks.make_granted(
+            self.name_of(driver), command, self.governor.judge.open_call(command.call_id), verdict
+        )
+        return [event for _, event in told]
 
     def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
         """Answer a request about tasks from the task table."""
@@ -195,6 +234,15 @@ class LocalAuthority:
                 _deliver(driver, event)
 
     # The record.
+
+    def introduce(self, driver: SessionDriver) -> None:
+        """Have further events of a session say who its agent is."""
+        self.governor.introduce(
+            driver.label,
+            client=driver.session.prompts.client,
+            address=driver.address,
+            principal=driver.principal,
+        )
 
     def note(self, record: Record) -> None:
         """Queue an event for the record."""

@@ -10,20 +10,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.channels.channel import Channel
-from thoughtgate.core.envelope import TRAFFIC, Envelope, Run
+from thoughtgate.config.settings import ServerSettings, TelemetrySettings
+from thoughtgate.core.envelope import TRAFFIC, Envelope, Run, SessionPeers
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.task_table import TaskLimits
 from thoughtgate.errors import ConfigError, Problem, RecordError, UsageError
-from thoughtgate.gate.approvals.open_channels import Reports, open_channels
+from thoughtgate.gate.approvals.open_channels import LOCAL_CHANNELS, Reports, open_channels
 from thoughtgate.gate.approvals.prompt_seals import open_seals
 from thoughtgate.gate.approvals.queue import ApprovalQueue, open_approvals
+from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import sign_key_fault
+from thoughtgate.gate.definitions.watch import DefinitionWatch
 from thoughtgate.gate.governor import Governor
-from thoughtgate.gate.keys import KeyPlace
+from thoughtgate.gate.keys import KeyPlace, place_of_keys
 from thoughtgate.gate.operator_log import operator_messages
+from thoughtgate.gate.orders.stop_watch import StopWatch
 from thoughtgate.gate.run_identity import identify_run
 from thoughtgate.gate.running_gates import GateAnnouncer, SharedAnnouncement
 from thoughtgate.gate.task_runner import Keeper
@@ -37,7 +42,9 @@ from thoughtgate.record.stream import STREAMS, is_stream
 from thoughtgate.record.writer import RecordWriter
 from thoughtgate.stores.approvals import Limits
 from thoughtgate.stores.database import Database
+from thoughtgate.stores.facts import FactStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
+from thoughtgate.stores.pins import PinStore
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.tasks import TaskStore
 
@@ -73,26 +80,22 @@ def open_governor(
         UsageError: tracing is configured, but its optional dependency is not installed.
     """
     settings, policy = loaded.settings, loaded.policy
-    location = store_location(loaded, state)
-    reports = Reports()
+    location, reports = store_location(loaded, state), Reports()
+    is_agents_own = is_inside_agent(environ, state, wrapped_only=loaded.agent_started)
+    places = AnswerPlaces(settings.console.public_url.rstrip("/"), settings.notify.agent)
     # The development profile holds no call, so it must not notify anyone.
-    if policy.profile == PRODUCTION:
-        made = open_channels(settings, environ, location, file=loaded.path or "", reports=reports)
-        channels = [*channels, *made]
+    if policy.profile == PRODUCTION and not (is_agents_own and _has_remote_channels(loaded)):
+        channels = [*channels, *_open_channels(loaded, environ, location, reports, places)]
     run = identify_run(environ, policy.profile, state)
-    writer = _open_record(loaded, environ, record_place(loaded, state, audit), run, state)
-    held = Limits(settings.holds.principal, settings.holds.total)
-    tracer = open_tracer(settings.telemetry)
+    writer, peers = _open_record(loaded, environ, audit, run, state, keeps_all=is_agents_own)
     database = open_database(location)
-    approvals = open_approvals(database, settings.approval, policy, channels=channels, limits=held)
-    announcer = _announcer(loaded, state, audit, governed or {})
+    held = Limits(settings.holds.principal, settings.holds.total)
+    approvals = open_approvals(
+        database, settings.approval, policy, channels=channels, limits=held, places=places
+    )
+    count = _open_counts(location, count_with)
     governor = Governor(
-        Judge(
-            policy,
-            run.calls_prefix or run.run_id,
-            preview=settings.audit.preview,
-            count=_open_counts(location, count_with),
-        ),
+        _make_judge(loaded, run, count, FactStore(database)),
         writer,
         run,
         approvals=approvals,
@@ -102,12 +105,12 @@ def open_governor(
         observe=observe,
         reports=reports.fetch,
         on_failure=settings.audit.on_failure,
-        announcer=announcer,
+        announcer=(announcer := _announcer(loaded, state, audit, governed or {})),
     )
     # Set afterwards because the writer exists before the governor; a reload can change the answer.
-    writer.refuses = governor.refuses_unrecorded
-    if tracer is not None:
-        governor.draw, governor.trace = tracer.observe, tracer.outgoing
+    writer.refuses, governor.peers = governor.refuses_unrecorded, peers
+    governor.answer_places = places
+    _trace(governor, settings.telemetry)
     _share(governor, loaded, state, database, approvals)
     if database.is_shared:
         governor.health["store"] = lambda: not database.is_away
@@ -115,17 +118,82 @@ def open_governor(
     return governor
 
 
+def _make_judge(
+    loaded: Loaded,
+    run: Run,
+    count: Callable[[Sequence[Limit]], LimitState],
+    facts: FactStore,
+) -> Judge:
+    """Return the judge of a run."""
+    prefix, preview = run.calls_prefix or run.run_id, loaded.settings.audit.preview
+    return Judge(loaded.policy, prefix, preview=preview, count=count, facts=facts)
+
+
+def _trace(governor: Governor, settings: TelemetrySettings) -> None:
+    """Draw spans of calls, if the config asks for that."""
+    tracer = open_tracer(settings)
+    if tracer is not None:
+        governor.draw, governor.trace = tracer.observe, tracer.outgoing
+
+
+def _open_channels(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    location: StoreLocation,
+    reports: Reports,
+    places: AnswerPlaces,
+) -> list[Channel]:
+    """Return the channels that a config names."""
+    file = loaded.path or ""
+    return open_channels(
+        loaded.settings, environ, location, file=file, reports=reports, places=places
+    )
+
+
+def _has_remote_channels(loaded: Loaded) -> bool:
+    """Tell whether a config names channels, and say that a gate of a governed agent uses none.
+
+    The agent chose the variables of such a gate: secrets of channels, proxies and certificates.
+    Another gate would use what was approved here, so this one only asks where people look by
+    themselves.
+    """
+    found = any(one.channel not in LOCAL_CHANNELS for one in loaded.settings.approval.values())
+    if found:
+        say = operator_messages("approvals", loaded, level="warn")
+        say(
+            "a governed agent started this gate, so its channels are not used; answer approval"
+            " requests in the console, or with: thoughtgate approvals"
+        )
+    return found
+
+
 def _share(
     governor: Governor, loaded: Loaded, state: str, database: Database, approvals: ApprovalQueue
 ) -> None:
     """Give a governor what it keeps in the store besides approvals."""
+    governor.stop_watch = StopWatch(database)
     governor.policies = [source.as_recorded() for source in loaded.sources]
     governor.policy_questions = approvals.policy_questions(
         partial(open_database, Path(state)) if database.is_shared else None
     )
+    governor.definitions = DefinitionWatch(
+        governor.judge,
+        PinStore(database),
+        approvals.definition_questions(),
+        operator_messages("definitions", loaded, level="warn"),
+        {name: identity_of(one) for name, one in loaded.settings.servers.items()},
+    )
+    governor.definitions.note = governor.note
     governor.seals = open_seals(
         key_place(loaded, state), loaded.path or "-", lambda: governor.policy.version, database
     )
+
+
+def identity_of(server: ServerSettings) -> tuple[str, ...]:
+    """Return what makes a server the same one as before: its command line or its URL."""
+    if server.url:
+        return (server.url,)
+    return (server.command, *server.args) if server.command else ()
 
 
 def _announcer(
@@ -161,13 +229,31 @@ def _open_row(
         }
 
     say = operator_messages("store", loaded, level="error")
-    return GateRow(database, say, details, LostCalls(approvals, reports.put, say).settle)
+    settle_lost, stop_watch = LostCalls(approvals, reports.put, say).settle, governor.stop_watch
+
+    def chores() -> None:
+        if stop_watch is not None:
+            stop_watch.refresh()
+        settle_lost()
+
+    return GateRow(database, say, details, chores)
 
 
 def _open_record(
-    loaded: Loaded, environ: Mapping[str, str], place: str, run: Run, state: str
-) -> RecordWriter | SplitWriter:
-    audit = loaded.settings.audit
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    told: str,
+    run: Run,
+    state: str,
+    *,
+    keeps_all: bool,
+) -> tuple[RecordWriter | SplitWriter, SessionPeers]:
+    """Open the record; also return what it says about the agent of each session.
+
+    With ``keeps_all`` no old file is removed: a governed agent could have chosen how many are kept.
+    """
+    peers = SessionPeers()
+    place, audit = record_place(loaded, state, told), loaded.settings.audit
     say = operator_messages("record", loaded, level="error")
     is_file = place not in STREAMS and not is_stream(place)
     if not is_file and Path(place).parent == Path(state):
@@ -181,21 +267,27 @@ def _open_record(
         rotate_bytes=audit.rotate_size,
         keep=audit.rotate_keep,
         retain_s=audit.retain_s,
-        may_remove=shipper.may_remove if shipper is not None else lambda _path, _number: True,
+        may_remove=lambda path, number: (
+            not keeps_all and (shipper is None or shipper.may_remove(path, number))
+        ),
         fsync=audit.fsync,
         sign_key=_sign_key(loaded, environ),
         heads=heads,
         say=say,
     )
-    calls = open_file(place, Envelope(run))
+    calls = open_file(place, Envelope(run, peers=peers))
     if not is_file:
-        return calls
+        return calls, peers
     other = traffic_path(Path(place))
-    split = SplitWriter(calls, lambda: open_file(other, Envelope(run, TRAFFIC)), heads=heads)
+
+    def open_traffic() -> RecordWriter:
+        return open_file(other, Envelope(run, TRAFFIC, peers))
+
+    split = SplitWriter(calls, open_traffic, heads=heads)
     if shipper is not None:
         split.on_close = shipper.close
         shipper.start()
-    return split
+    return split, peers
 
 
 def _open_shipper(
@@ -231,14 +323,12 @@ def _open_counts(location: StoreLocation, run: str) -> Callable[[Sequence[Limit]
 
 def store_location(loaded: Loaded, state: str) -> StoreLocation:
     """Return where a config stores what processes share."""
-    return StoreLocation(Path(state), loaded.settings.store)
+    return StoreLocation(Path(state), loaded.settings.store, loaded.agent_started)
 
 
 def key_place(loaded: Loaded, state: str) -> KeyPlace:
-    """Return where the keys of a gate are; the config's file is relative to the config."""
-    file = loaded.settings.keys.file
-    base = Path(loaded.path).absolute().parent if loaded.path else Path.cwd()
-    return KeyPlace(state, str(base / Path(file).expanduser()) if file else "")
+    """Return where the keys of a gate are."""
+    return place_of_keys(state, loaded.settings.keys.file, loaded.path or "")
 
 
 def open_tasks(location: StoreLocation, gate: str) -> TaskStore:

@@ -5,12 +5,14 @@ message of the gate itself, so that a log collector can parse all of them.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thoughtgate.core.record_events import (
     CALL_DECISION,
+    CONTENT_FOUND,
     FRAME_REFUSED,
     SERVER_EXITED,
+    SERVER_RECOVERED,
     SERVER_STARTED,
     Record,
 )
@@ -31,31 +33,57 @@ def report_unenforced(record: Record) -> None:
     elif record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
         frame = record.body["frame"]
         complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
+    elif record.type == CONTENT_FOUND and "outcome" in record.body["content"]:
+        content, call = record.body["content"], record.body["call"]
+        found = ", ".join(f"{one['check']} at {one['where']}" for one in content["findings"][:5])
+        complain(f"{content['outcome']}: {call['tool_name']!r}, contents gate, {found}")
 
 
-def report_all(record: Record) -> None:
-    """Write to stderr what would have been refused, and when a server starts or exits."""
-    report_unenforced(record)
-    if record.type == SERVER_STARTED:
-        complain(f"server {record.server!r} is running (pid {record.body['server']['pid']})")
-    elif record.type == SERVER_EXITED:
-        complain(f"server {record.server!r} is down: {record.body['server']['reason']}")
+def report_server(record: Record) -> None:
+    """Write to stderr how the state of a server changed."""
+    complain(f"server {record.server!r} {_server_text(record.type, record.body['server'])}")
 
 
-def operator_log(
-    component: str, loaded: Loaded, plain: Callable[[Record], None] = report_unenforced
-) -> Callable[[Record], None] | None:
+def _server_text(event: str, facts: dict[str, Any]) -> str:
+    if event == SERVER_STARTED:
+        return f"is running (pid {facts['pid']})" if facts["pid"] else "is up"
+    if event == SERVER_RECOVERED:
+        return f"is back after {facts['down_s']:.0f} s"
+    state = "down" if event == SERVER_EXITED else facts["state"]
+    text = f"is {state}: {facts.get('reason', '')}"
+    # A server that the gate stopped itself has no error kind.
+    return f"{text} ({facts['kind']}, {facts['cause']})" if "kind" in facts else text
+
+
+def operator_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
     """Return the observer that reports events to the operator, as JSON if configured, else as text."""
     log = json_log(component, loaded)
-    if log is None and plain is report_unenforced and loaded.policy.profile == PRODUCTION:
+    if log is None and loaded.policy.profile == PRODUCTION:
         return None  # Production refuses calls instead of reporting them, and an observer would slow them down.
-    return log or plain
+    return log or report_unenforced
+
+
+def server_log(loaded: Loaded) -> Callable[[Record], None] | None:
+    """Return the function that reports changes of servers; None if the JSON log has them."""
+    return None if loaded.settings.telemetry.log_format == "json" else report_server
 
 
 def json_log(component: str, loaded: Loaded) -> Callable[[Record], None] | None:
     """Return an observer that logs events on stderr as JSON; None if JSON is not configured."""
     log = _open_log(component, loaded)
     return log.record if log is not None else None
+
+
+def operator_events(
+    component: str, loaded: Loaded, *, verbose: bool
+) -> Callable[[Record], None] | None:
+    """Return an observer that logs events on stderr: all of them if ``verbose``, else JSON or none."""
+    if not verbose:
+        return json_log(component, loaded)
+    from thoughtgate.telemetry.logs import DEBUG, Log
+
+    form = loaded.settings.telemetry.log_format
+    return Log(component, level=DEBUG, form=form, redactor=loaded.policy.redactor).record
 
 
 def operator_messages(

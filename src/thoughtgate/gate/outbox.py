@@ -45,7 +45,8 @@ class Outbox:
         self._call_soon = schedule
         self._waiting: list[Any] = []
         """Frames for the server (sink, frame, driver), and actions (function, arguments)."""
-        self._scheduled = False
+        self.is_scheduled = False
+        """Whether a flush is due in this iteration of the loop."""
 
     @property
     def is_empty(self) -> bool:
@@ -55,7 +56,7 @@ class Outbox:
     def send(self, driver: Sender, sink: Sink, frame: ToServer) -> None:
         """Queue a frame for the server; it is sent only if the record can be written."""
         self._waiting.append((sink, frame, driver))
-        if not self._scheduled:
+        if not self.is_scheduled:
             self.schedule()
 
     def later(self, function: Callable[..., None], *arguments: Any) -> None:
@@ -64,7 +65,7 @@ class Outbox:
         For actions that do not make a call, such as a reply to the agent or a cancellation.
         """
         self._waiting.append((function, arguments))
-        if not self._scheduled:
+        if not self.is_scheduled:
             self.schedule()
 
     def carries(self, sink: Sink) -> bool:
@@ -73,14 +74,14 @@ class Outbox:
 
     def schedule(self) -> None:
         """Schedule a flush for this iteration of the loop, even with nothing to send."""
-        if not self._scheduled:
-            self._scheduled = True
+        if not self.is_scheduled:
+            self.is_scheduled = True
             self._call_soon(self.flush)
 
     def flush(self) -> None:
         """Write the record, then send the queued frames and run the queued actions."""
         # Taken out first: a frame that is sent can queue further frames, which need a new flush.
-        self._scheduled = False
+        self.is_scheduled = False
         waiting, self._waiting = self._waiting, []
         if not self._write_record():
             waiting = self._without_frames(waiting)

@@ -20,11 +20,12 @@ from thoughtgate.core.events import (
     GateStopping,
     ServerGone,
     ServerSent,
+    ServerStarted,
     Ticked,
 )
 from thoughtgate.core.record_events import describe_exit, server_exited, server_started
 from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.errors import ServerExited
+from thoughtgate.errors import ServerExited, visible
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.outbox import Outbox
@@ -46,6 +47,10 @@ HIGH_WATER: Final = 32 * 1024 * 1024
 
 IMPATIENT_GRACE_S: Final = 0.15
 """From SIGTERM to SIGKILL after a second signal: some agents kill the shim 0.4 s later."""
+
+FIRST_RETRY_S: Final = 0.5
+MAX_RETRY_S: Final = 30.0
+"""Delays between attempts to start a server that could not be started; they double."""
 
 TICK_S: Final = 1.0
 
@@ -100,6 +105,9 @@ class PollLoop:
         self._child_ended = True
         """Whether a child may have exited since the last check, which costs a system call."""
         self._exit_code = 0
+        self._retry_s = 0.0
+        """The last delay between attempts to start the server; 0 before the first failure."""
+        self._retry_at = 0.0
         self._ticked_at = 0.0
         self._left = (0, 0)
         """Work left after the agent has closed its side: bytes to send, open requests."""
@@ -148,6 +156,8 @@ class PollLoop:
             self._begin_stop("agent")
         self._check_server()
         self._advance_stop()
+        if self._server is None and not self._stopping and monotonic() >= self._retry_at:
+            self._start_server()
 
     def _ready(self, descriptor: int, mask: int) -> None:
         server = self._server
@@ -170,6 +180,8 @@ class PollLoop:
         if self._step:
             # Short while stopping, so that the next step is taken soon after its deadline.
             return max(0.0, min(self._deadline - monotonic(), self._authority.interval_s, 0.05))
+        if self._server is None:
+            return max(0.0, min(self._retry_at - monotonic(), self._authority.interval_s, TICK_S))
         if self._session.is_idle:
             return self._authority.interval_s
         return min(self._authority.interval_s, TICK_S)
@@ -269,14 +281,12 @@ class PollLoop:
         try:
             server = ServerProcess(self._command, self._environ)
         except OSError as error:
-            self._exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-            complain(f"the server {self._command[0]!r} could not be started: {error.strerror}")
-            reason = f"the server could not be started: {error.strerror}"
-            self._authority.note(
-                server_exited(at, self._setup.server, self._setup.session, reason, was_up=False)
-            )
-            self._feed(ServerGone("the server could not be started", at, "server_start_failed"))
+            self._not_started(error, at)
             return
+        if self._retry_s:
+            complain("the server is running now")
+            self._exit_code = 0
+            self._feed(ServerStarted(at))
         self._server = server
         self._server_open = True
         self._to_server = NonblockingWriter(server.stdin, shared=False)
@@ -285,6 +295,24 @@ class PollLoop:
         if self._signals:
             # The signal arrived before the server was started.
             self._terminate(server, TERM_GRACE_S)
+
+    def _not_started(self, error: OSError, at: float) -> None:
+        """Answer every request with an error, and try again later: its file may be installed yet."""
+        is_first = not self._retry_s
+        self._retry_s = min(2 * self._retry_s, MAX_RETRY_S) or FIRST_RETRY_S
+        self._retry_at = monotonic() + self._retry_s
+        if not is_first:
+            return
+        self._exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        complain(
+            f"the server {self._command[0]!r} could not be started: {error.strerror} (start_failed);"
+            " the gate keeps trying"
+        )
+        reason = f"the server could not be started: {error.strerror}"
+        setup = self._setup
+        self._authority.note(server_exited(at, setup.server, setup.session, reason, was_up=False))
+        gone, facts = "the server could not be started", {"cause": "start_failed", "reason": reason}
+        self._feed(ServerGone(gone, at, "server_start_failed", facts))
 
     def _check_server(self) -> None:
         server = self._server
@@ -311,10 +339,10 @@ class PollLoop:
         elif self._stopping == "eof" and self._step == "eof":
             self._exit_code = code
         setup = self._setup
-        self._authority.note(
-            server_exited(at, setup.server, setup.session, describe_exit(code), exit_code=code)
-        )
-        self._feed(ServerGone(ServerExited.before_answer, at))
+        reason = describe_exit(code)
+        self._authority.note(server_exited(at, setup.server, setup.session, reason, exit_code=code))
+        facts = {"cause": "exited", "reason": reason}
+        self._feed(ServerGone(ServerExited.before_answer, at, facts=facts))
         self._flush()
         server.sweep()
         # The agent still has time to read the last frames.
@@ -463,7 +491,9 @@ def complain(text: str) -> None:
     If the agent has closed stderr or stopped reading it, the rest of the message is dropped,
     because a blocked write would stop the traffic.
     """
-    line = f"thoughtgate: {text}\n".encode("utf-8", "backslashreplace")
+    # Servers choose parts of some messages, and terminals obey control characters.
+    shown = visible(text, "\n")
+    line = f"thoughtgate: {shown}\n".encode("utf-8", "backslashreplace")
     poll = select.poll()
     poll.register(2, select.POLLOUT)
     with contextlib.suppress(OSError):

@@ -16,17 +16,13 @@ from thoughtgate.core.approval import PENDING
 from thoughtgate.core.record_events import POLICY_CHANGED, Record
 from thoughtgate.core.run_summary import policy_reference
 from thoughtgate.errors import ConfigError
-from thoughtgate.gate.approvals.policy_questions import (
-    ACCEPTED,
-    LAPSED,
-    REFUSED,
-    Answer,
-    PolicyQuestion,
-)
+from thoughtgate.gate.approvals.policy_questions import PolicyQuestion
+from thoughtgate.gate.approvals.standing_questions import ACCEPTED, LAPSED, REFUSED, Answer
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.policy_files.checked_files import changed_files, refused_files
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.policy.layers import with_proposed
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
@@ -89,6 +85,9 @@ class Reloader:
         """
         self.loaded = replace(loaded, proposed=None)
         """The config in force."""
+        self.needs_restart: tuple[str, ...] = ()
+        """Settings of the config in force that this gate does not use before it is restarted."""
+        self._at_start = self.loaded
         self.failure = ""
         """Why the last reload failed; empty if it succeeded."""
         self._governor = governor
@@ -151,7 +150,8 @@ class Reloader:
             self._ask_both(loaded)
             self._ask(at)
             return HELD
-        self._continue_from(loaded, BY_CONFIG if change.needs_acceptance else NOBODY, at)
+        if may_continue(loaded, self._environ):
+            self._continue_from(loaded, BY_CONFIG if change.needs_acceptance else NOBODY, at)
         return self._apply(loaded, change, at, APPLIED)
 
     def _apply(
@@ -175,7 +175,21 @@ class Reloader:
             self._say(f"policy    reloaded from {where}")
         if change.after_restart:
             self._say(f"after a restart: {', '.join(change.after_restart)}")
+        self._announce_restart(at)
         return outcome
+
+    def _announce_restart(self, at: float) -> None:
+        """Show in ``status`` which settings wait for a restart: all since this gate started."""
+        before, self.needs_restart = self.needs_restart, ()
+        if self.loaded.texts != self._at_start.texts:
+            from thoughtgate.gate.policy_files.policy_change import find_change  # as below
+
+            late = find_change(
+                self._at_start, self.loaded, self._environ, at, applied=self._applied
+            )
+            self.needs_restart = late.after_restart
+        if self.needs_restart != before:
+            self._governor.announce(needs_restart=list(self.needs_restart))
 
     # A change that waits for a person.
 
@@ -382,6 +396,20 @@ class Reloader:
     def _look_at_files(self) -> dict[str, Stamp]:
         names = {*self.loaded.texts, *(self._held.loaded.texts if self._held else ())}
         return {name: _stamp(name) for name in sorted(names)}
+
+
+def may_continue(loaded: Loaded, environ: Mapping[str, str]) -> bool:
+    """Whether a change that this gate applies by itself counts as accepted for other gates.
+
+    Not if an agent started the gate and chose what its variables mean: to others, the same file
+    may be looser. A gate of the kind that agents start does not go by such variables.
+    """
+    if loaded.agent_started:
+        return True
+    # Imported here: most runs see no change, and a shim must stay small.
+    from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
+
+    return not is_inside_agent(environ, state_directory(environ))
 
 
 def watch_config(

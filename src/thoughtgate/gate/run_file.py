@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import UsageError
-from thoughtgate.gate.state_directory import state_directory, write_private_file
+from thoughtgate.gate.state_directory import (
+    read_private_file,
+    state_directory,
+    write_private_file,
+)
 
 DIRECTORY: Final = "runs"
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -54,17 +58,14 @@ def read_run_file(path: str) -> RunFile:
         UsageError: there is none, or other users can read or write it.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
+        data = read_private_file(path, MAX_BYTES)
+    except OSError as error:
+        if isinstance(error, PermissionError) and error.errno is None:
+            raise UsageError(str(error)) from None
         raise UsageError(
             f"no governed run at {path}: this server's entry was left wrapped; "
             "`thoughtgate unwrap` puts the agent's config back"
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-            raise UsageError(f"{path} must belong to you and be readable by you alone (chmod 600)")
-        data = file.read(MAX_BYTES)
     try:
         said: dict[str, Any] = json.loads(data)
         return RunFile(
@@ -79,6 +80,17 @@ def read_run_file(path: str) -> RunFile:
         raise UsageError(
             f"{path} is not a run file; start the agent through thoughtgate wrap"
         ) from None
+
+
+def variables_of(told: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables for a server alone, as a run file or an installation keeps them.
+
+    Raises:
+        UsageError: the server must not start, because its variables are not known.
+    """
+    if not isinstance(told.get("env"), dict):
+        raise UsageError(f"this server is not started: {told.get('problem')}")
+    return {str(name): str(value) for name, value in told["env"].items()}
 
 
 def write_run_file(path: str, run: RunFile) -> None:
@@ -108,15 +120,29 @@ def remove_dead_runs(directory: str) -> list[str]:
 
 def has_ended(pid: int) -> bool:
     """Tell whether a process is known to have exited; 0 stands for an unknown process."""
+    # A zombie has exited; its parent has not collected the status yet.
+    return _state_of(pid) in _EXITED
+
+
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process is stopped (Ctrl-Z), or may be, where only its existence is known."""
+    return _state_of(pid) in _STOPPED
+
+
+_EXITED: Final = (b"Z", b"X", b"gone")
+_STOPPED: Final = (b"T", b"t", b"unknown")
+
+
+def _state_of(pid: int) -> bytes:
+    """Return the state of a process in a letter; ``gone``, ``unknown``, or empty for no process."""
     if pid <= 0:
-        return False
+        return b""
     try:
         os.kill(pid, 0)
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # A zombie has exited; its parent has not collected the status yet.
-            return file.read(4096).rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
+            return file.read(4096).rpartition(b")")[2].split()[0]
     except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
+        return b"gone"
+    except (OSError, OverflowError, IndexError):
         # Another user's process, or a system without /proc: it exists, and nothing more is known.
-        return False
+        return b"unknown"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.envelope import render_time
+from thoughtgate.core.record_events import SERVER_RECOVERED, SERVER_STARTED, Record
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.state_directory import write_private_file
 from thoughtgate.process.ancestry import Process, cgroup_of
@@ -80,6 +81,30 @@ class SharedAnnouncement(Protocol):
         """Withdraw the announcement."""
 
 
+MAX_SERVERS: Final = 100
+MAX_TEXT: Final = 300
+"""Limits on the servers of an announcement, whose file is small."""
+
+
+def describe_change(record: Record) -> dict[str, Any]:
+    """Return a server as ``status`` shows it after an event about it."""
+    facts = record.body.get("server")
+    facts = facts if isinstance(facts, dict) else {}
+    told: dict[str, Any] = {"id": record.server[:MAX_TEXT], "since": render_time(record.at)}
+    if record.type == SERVER_STARTED and facts.get("pid"):
+        return {**told, "status": "running", "pid": facts["pid"]}
+    if record.type in {SERVER_STARTED, SERVER_RECOVERED}:
+        return {**told, "status": "up"}
+    shown = {name: _short(facts[name]) for name in ("reason", "exit_code") if name in facts}
+    names = ("kind", "cause", "status", "retry_after")
+    error = {name: _short(facts[name]) for name in names if name in facts}
+    return {**told, "status": _short(facts.get("state", "exited")), **shown, "error": error}
+
+
+def _short(value: Any) -> Any:
+    return value if isinstance(value, int) else str(value)[:MAX_TEXT]
+
+
 class GateAnnouncer:
     """Announces a gate for the duration of its run."""
 
@@ -88,13 +113,23 @@ class GateAnnouncer:
         self._facts = facts
         self._kind = ""
         self._presence: Presence | None = None
+        self.servers: dict[str, dict[str, Any]] = {}
+        """The servers as their last events describe them, by name."""
         self.shared: SharedAnnouncement | None = None
         """Announces the gate in a store that several machines share."""
 
     def begin(self, kind: str, server: str) -> None:
         """Announce the run; ``kind`` is the command."""
         self._kind = kind
+        self._facts["started_at"] = render_time(now())  # the same in every later announcement
         self.add(**({"server": server} if server else {}))
+
+    def server_changed(self, record: Record) -> None:
+        """Show the state of a server after an event about it."""
+        if record.server not in self.servers and len(self.servers) >= MAX_SERVERS:
+            return
+        self.servers[record.server] = describe_change(record)
+        self.add(servers=list(self.servers.values()))
 
     def add(self, **facts: Any) -> None:
         """Add facts to the announcement."""

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.commands import (
+    NOTICE,
     AskPeople,
     AskTask,
     Command,
     EndTask,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
     ToAgent,
@@ -25,7 +26,7 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import (
     AgentSent,
-    AnswerMasked,
+    AnswerInspected,
     CallerGone,
     CallJudged,
     Event,
@@ -36,7 +37,7 @@ from thoughtgate.core.events import (
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session import Session
-from thoughtgate.core.session_replies import SessionSettings
+from thoughtgate.core.session_replies import CorrelationIds, SessionSettings
 from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
@@ -59,6 +60,9 @@ class Caller(Sink, Protocol):
     def can_be_asked(self, *, modern: bool) -> bool:
         """Whether the caller can be shown a prompt before, or in place of, the answer."""
 
+    def can_take_task(self) -> bool:
+        """Whether a call may be answered with a task, before it was made."""
+
     def held(self, key: RequestId) -> None:
         """Note that the call is held until a person decides."""
 
@@ -77,6 +81,10 @@ class PipeCaller:
         del modern
         return True
 
+    def can_take_task(self) -> bool:
+        """Return True: every call is answered by itself."""
+        return True
+
     def held(self, key: RequestId) -> None:
         """Do nothing: a pipe stays open while a call is held."""
 
@@ -93,6 +101,10 @@ class Authority(Protocol):
     A reply that is not available at once is fed to the driver later, as an event.
     """
 
+    @property
+    def errors(self) -> CorrelationIds:
+        """The ids of errors that belong to no call."""
+
     def judge(self, driver: "SessionDriver", command: JudgeCall) -> CallJudged | None:
         """Judge a request; None means that the verdict arrives later."""
 
@@ -102,8 +114,8 @@ class Authority(Protocol):
     def screen(self, driver: "SessionDriver", command: ScreenList) -> ListScreened | None:
         """Return which entries of a list are hidden; None means that the reply arrives later."""
 
-    def mask(self, driver: "SessionDriver", command: MaskAnswer) -> AnswerMasked | None:
-        """Mask the secrets in an answer; None means that the reply arrives later."""
+    def inspect(self, driver: "SessionDriver", command: InspectAnswer) -> AnswerInspected | None:
+        """Inspect a message of the server; None means that the reply arrives later."""
 
     def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
         """Request approval for a held call; return the events that its session receives at once."""
@@ -122,6 +134,9 @@ class Authority(Protocol):
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the request states of a principal's calls; None leaves them to the session."""
+
+    def introduce(self, driver: "SessionDriver") -> None:
+        """Have further events of a session say who its agent is."""
 
     def note(self, record: Record) -> None:
         """Queue an event for the record."""
@@ -161,7 +176,9 @@ class SessionDriver:
         "__weakref__",
         "_authority",
         "_engine",
+        "_introduced_as",
         "_server_sinks",
+        "address",
         "agent",
         "callers",
         "claims",
@@ -173,6 +190,8 @@ class SessionDriver:
         "principal",
         "resumes",
         "session",
+        "session_name",
+        "stream",
         "trace",
         "transport",
         "upstream_session",
@@ -190,7 +209,7 @@ class SessionDriver:
     ) -> None:
         self._engine = engine
         self._authority = engine.authority
-        self.session = Session(setup)
+        self.session = Session(setup, engine.authority.errors)
         self.session.prompts.promises = engine.authority.promises(setup.server, principal)
         self.outbox = engine.outbox
         self.principal = principal
@@ -200,6 +219,10 @@ class SessionDriver:
         self.transport = transport
         self.claims: dict[str, Any] | None = None
         """The principal's claims from authentication, as of its last request."""
+        self.address = ""
+        """The address of the client, as of its last request; empty on stdio."""
+        self._introduced_as: str | None = None
+        """What the agent's client said about itself when the record last learned of it."""
         self.is_modern = is_modern
         self.callers: dict[RequestId, Caller] = {}
         self.header_checks: dict[RequestId, Callable[[], bool]] = {}
@@ -210,12 +233,16 @@ class SessionDriver:
         self.agent: Caller | None = None
         """Receives frames that belong to no caller; set only where one agent has the connection to
         itself, as over stdio."""
+        self.stream: Sink | None = None
+        """The open stream for notifications that belong to no request, over HTTP."""
         self.name = ""
         """The name under which the task table knows this session; empty until it uses a task."""
         self.resumes = ""
         """The task whose call this session makes for a caller from before a restart."""
         self.trace = ""
         """The W3C trace context of the request that is being handled."""
+        self.session_name = ""
+        """The name of an HTTP session, the same at every gate that continues it."""
         self.upstream_session = ""
         """The session id that the server assigned; empty if it assigned none."""
         self.wants_session = False
@@ -235,14 +262,13 @@ class SessionDriver:
         return self.session.is_open(key)
 
     def is_undecided(self, key: RequestId) -> bool:
-        """Tell whether a call still waits for its first verdict: never, it is judged at once."""
-        del key
-        return False
+        """Tell whether a call still waits for its first verdict."""
+        return self.session.is_undecided(key)
 
     def stop(self, reason: str, at: float) -> None:
         """Answer every open request with an error because the gate is stopping."""
         if not self.session.is_idle:
-            self.feed(ServerGone(reason, at), None)
+            self.feed(ServerGone(reason, at, facts={"cause": "gate_closing"}), None)
 
     @property
     def is_busy(self) -> bool:
@@ -290,6 +316,11 @@ class SessionDriver:
         """Tell whether the agent owes the server or the gate the response with this id."""
         return self.session.prompts.is_asked(ident) or self.session.served.is_asked(ident)
 
+    def can_take_task(self, key: RequestId) -> bool:
+        """Tell whether a call may be answered with a task: not if others wait for its result."""
+        caller = self._caller(key)
+        return caller is None or caller.can_take_task()
+
     def can_be_asked(self, command: AskPeople) -> bool:
         """Tell whether the caller of a held call can be shown a prompt."""
         caller = self._caller(command.key)
@@ -304,10 +335,15 @@ class SessionDriver:
 
     def _to_agent(self, frame: ToAgent, sink: Sink | None) -> int:
         target = sink if sink is not None else self._caller(frame.key)
+        if target is None and frame.key is None and frame.carries == NOTICE:
+            target = self._open_stream()
         if target is None:
             return 0
         target.take(frame)
         return 1
+
+    def _open_stream(self) -> Sink | None:
+        return self.stream
 
     def _to_server(self, frame: ToServer, sink: Sink | None) -> int:
         target = sink if sink is not None else self._caller(frame.key)
@@ -322,8 +358,14 @@ class SessionDriver:
 
     def _record(self, command: WriteRecord, sink: Sink | None) -> int:
         del sink
+        # Over HTTP the endpoint introduces agents: only it knows which ones have a session.
+        if self.agent is not None and self.session.prompts.client is not self._introduced_as:
+            self._introduced_as = self.session.prompts.client
+            self._authority.introduce(self)
         self._authority.note(command.record)
-        self.outbox.schedule()
+        outbox = self.outbox
+        if not outbox.is_scheduled:
+            outbox.schedule()
         return 0
 
     def _judge(self, command: JudgeCall, sink: Sink | None) -> int:
@@ -356,12 +398,15 @@ class SessionDriver:
         screened = self._authority.screen(self, command)
         return 0 if screened is None else self.feed(screened, sink)
 
-    def _mask(self, command: MaskAnswer, sink: Sink | None) -> int:
-        masked = self._authority.mask(self, command)
-        return 0 if masked is None else self.feed(masked, sink)
+    def _inspect(self, command: InspectAnswer, sink: Sink | None) -> int:
+        inspected = self._authority.inspect(self, command)
+        self.outbox.schedule()
+        return 0 if inspected is None else self.feed(inspected, sink)
 
     def _ask(self, command: AskPeople, sink: Sink | None) -> int:
         frames = 0
+        if command.params is not None and not self.can_take_task(command.key):
+            command = command._replace(params=None)
         events = self._authority.ask(self, command)
         is_decided = bool(events) and type(events[0]) is CallJudged
         if is_server_key(command.key):
@@ -428,7 +473,7 @@ _CARRIERS: Final[dict[type[Command], Callable[[SessionDriver, Any, Sink | None],
     WriteRecord: SessionDriver._record,  # noqa: SLF001  as above
     JudgeCall: SessionDriver._judge,  # noqa: SLF001  as above
     ScreenList: SessionDriver._screen,  # noqa: SLF001  as above
-    MaskAnswer: SessionDriver._mask,  # noqa: SLF001  as above
+    InspectAnswer: SessionDriver._inspect,  # noqa: SLF001  as above
     AskPeople: SessionDriver._ask,  # noqa: SLF001  as above
     AskTask: SessionDriver._ask_task,  # noqa: SLF001  as above
     EndTask: SessionDriver._end_task,  # noqa: SLF001  as above

@@ -74,6 +74,23 @@ def write_private_file(path: str, text: str) -> None:
     os.replace(temporary, path)
 
 
+def read_private_file(path: str, limit: int) -> bytes:
+    """Return the first ``limit`` bytes of a file that only its owner can read.
+
+    Raises:
+        PermissionError: it belongs to somebody else, or others can read or write it.
+        OSError: it cannot be read, or is a link.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise PermissionError(
+                f"{path} must belong to you and be readable by you alone (chmod 600)"
+            )
+        return file.read(limit)
+
+
 def server_environment(environ: Mapping[str, str], secret: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment for a server: that of this process without ThoughtGate's variables."""
     withheld = frozenset(secret)

@@ -7,9 +7,16 @@ because every shim loads it.
 from typing import Any
 
 from thoughtgate.core.commands import AskPeople, AskTask, EndTask
-from thoughtgate.core.events import AgentSent, CallJudged, Event, TaskAnswered, TaskMade
+from thoughtgate.core.events import (
+    AgentSent,
+    CallJudged,
+    Event,
+    TaskAnswered,
+    TaskChanged,
+    TaskMade,
+)
 from thoughtgate.errors import KINDS, PeerError
-from thoughtgate.policy.call import DENY, Verdict
+from thoughtgate.policy.call import DENY, FORWARD, Verdict
 
 
 def as_command(command: AskPeople | AskTask | EndTask) -> dict[str, Any]:
@@ -44,6 +51,12 @@ def as_told(event: Event) -> dict[str, Any]:
         return {"event": "made", "key": event.key, "body": event.body}
     if isinstance(event, TaskAnswered):
         return {"event": "answered", "key": event.key, "body": event.body}
+    if isinstance(event, TaskChanged):
+        return {"event": "changed", "body": event.body}
+    if isinstance(event, CallJudged) and event.verdict.action == FORWARD:
+        call_id, verdict = event.call_id, event.verdict
+        told = {"event": "granted", "call_id": call_id, "trace": verdict.trace}
+        return {**told, "redact": verdict.redact}
     if isinstance(event, CallJudged):
         return {"event": "refused", "call_id": event.call_id, "kind": event.verdict.kind}
     if isinstance(event, AgentSent):
@@ -61,10 +74,19 @@ def told_event(told: Any, at: float) -> Event | None:
             return TaskMade(key, body, at)
         if name == "answered" and (body is None or isinstance(body, dict)):
             return TaskAnswered(key, body, at)
-    call_id, kind, frame = told.get("call_id"), told.get("kind"), told.get("frame")
-    if name == "refused" and isinstance(call_id, str):
-        kind = kind if isinstance(kind, str) and kind in KINDS else "task_cancelled"
-        return CallJudged(call_id, Verdict(DENY, "approval", kind), call_id, at)
+    call_id, frame = told.get("call_id"), told.get("frame")
+    if name in {"refused", "granted"} and isinstance(call_id, str):
+        return CallJudged(call_id, _verdict(told), call_id, at)
     if name == "cancel" and isinstance(frame, str):
         return AgentSent(frame.encode(), at)
-    return None
+    return TaskChanged(body, at) if name == "changed" and isinstance(body, dict) else None
+
+
+def _verdict(told: dict[str, Any]) -> Verdict:
+    kind, trace = told.get("kind"), told.get("trace")
+    if told["event"] == "refused":
+        known = isinstance(kind, str) and kind in KINDS
+        return Verdict(DENY, "approval", str(kind) if known else "task_cancelled")
+    # Unless the service says that there is nothing to mask, the answer is masked.
+    redact = told.get("redact") is not False
+    return Verdict(FORWARD, "", redact=redact, trace=trace if isinstance(trace, str) else "")

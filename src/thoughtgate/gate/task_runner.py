@@ -14,7 +14,15 @@ from typing import Any, Final, NamedTuple, Protocol
 from thoughtgate.core import task_codec as codec
 from thoughtgate.core.approval import DURABLE
 from thoughtgate.core.commands import AskPeople, AskTask, EndTask
-from thoughtgate.core.events import AgentSent, CallJudged, Event, TaskAnswered, TaskMade
+from thoughtgate.core.events import (
+    AgentSent,
+    CallJudged,
+    Event,
+    TaskAnswered,
+    TaskChanged,
+    TaskMade,
+)
+from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.core.task import (
     CANCELLED,
     DEFAULT_TTL_S,
@@ -29,6 +37,7 @@ from thoughtgate.core.task_table import (
     AnswerTask,
     Caller,
     ForgetTask,
+    NotifyTask,
     ResumeTask,
     SaveTask,
     StopTask,
@@ -179,6 +188,20 @@ class TaskRunner:
         return [
             (line.session, TaskMade(line.key, body, at)) for line, body in self._answers(rest, [])
         ]
+
+    def make_granted(
+        self, session: str, command: AskPeople, opened: OpenCall | None, verdict: Verdict
+    ) -> list[Told]:
+        """Reply with a task to a call that nobody has to approve; the verdict follows the reply."""
+        key, call_id, at = command.key, command.call_id, command.at
+        if opened is None:
+            return [(session, CallJudged(key, verdict, call_id, at))]
+        told = self.make(session, command, opened.call)
+        if any("error" in event.body for _, event in told if isinstance(event, TaskMade)):
+            return told
+        if not self.started(call_id, at):
+            verdict = Verdict(DENY, "approval", "service_unavailable")
+        return [*told, (session, CallJudged(key, verdict, call_id, at))]
 
     # After a restart.
 
@@ -378,6 +401,8 @@ class TaskRunner:
                 self._forget(step.task_id)
             elif isinstance(step, StopTask):
                 told += self._stop(step)
+            elif isinstance(step, NotifyTask):
+                told.append((step.task.session, _changed(step.task)))
             elif isinstance(step, AnswerTask):
                 answers.append((_line(step.key), step.body))
         return answers
@@ -400,6 +425,10 @@ def _line(key: Hashable) -> Line:
     if not isinstance(key, Line):
         raise TypeError(key)
     return key
+
+
+def _changed(task: Task) -> TaskChanged:
+    return TaskChanged(codec.changed(task), task.updated_at)
 
 
 def _outcome(body: dict[str, Any]) -> dict[str, Any]:

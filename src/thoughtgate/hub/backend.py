@@ -172,11 +172,16 @@ class HubBackend:
         client = Client(self.hub.new_session(), principal, self.outbox, transport)
         client.is_modern = is_modern
         client.receive = self._requests.receive
+        client.on_error = self._note_error
         self.hub.join(client)
         return client
 
+    def _note_error(self, client: Client, method: str, kind: str) -> str:
+        return self.hub.gate.note_error(client.id, method, kind)
+
     def entered(self, peer: Peer, entry: HttpSession) -> None:
-        """Do nothing: nothing here depends on the session's id."""
+        """Tell a client the name of its session at every gate."""
+        cast("Client", peer).session_name = entry.name
 
     def continued(self, peer: Peer, entry: HttpSession) -> None:
         """Learn what a client declared when it opened its session at another gate."""

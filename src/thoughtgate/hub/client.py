@@ -52,6 +52,8 @@ QUESTION_S: Final = 600.0
 
 JSON: Final = b"content-type: application/json\r\n"
 
+_LOGIN: Final = "login of "
+"""Marks a principal as the owner of a login, and not of a process: those have other servers."""
 _STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
 """HTTP statuses that 2026-07-28 prescribes by error code; any other response is 200."""
 
@@ -78,6 +80,8 @@ class Client:
     is_modern: bool = False
     receive: Callable[["Client", AgentSent, Sink | None], int] = lambda _client, _event, _sink: 0
     """Handles what the client sends; returns how many frames answer it at once."""
+    on_error: Callable[["Client", str, str], str] = lambda _client, _method, _kind: ""
+    """Records an error that no session reports, by method and kind; returns its id."""
     agent: Sink | None = None
     """Receives what belongs to no request: the agent on stdio, or the stream of a session."""
     line: Caller | None = None
@@ -104,6 +108,10 @@ class Client:
     listens: dict[RequestId, Listen] = field(default_factory=dict)
     followed: dict[str, str] = field(default_factory=dict)
     """The server of each resource that this client subscribed to."""
+    address: str = ""
+    """The address of the client, as of its last request; empty on stdio."""
+    session_name: str = ""
+    """The name of its HTTP session, the same at every gate that continues it."""
     claims: dict[str, Any] | None = None
     """The token claims of the principal, as of its last request."""
     trace: str = ""
@@ -118,6 +126,11 @@ class Client:
     def owner(self) -> tuple[bool, str]:
         """The owner of a private server process: the session or, without one, the principal."""
         return (True, self.principal) if self.is_modern else (False, self.id)
+
+    @property
+    def login_owner(self) -> tuple[bool, str]:
+        """The owner of a connection with the principal's login, which all its sessions share."""
+        return (True, f"{_LOGIN}{self.principal}")
 
     # The interface that the front uses; see ``front.peer.Peer``.
 
@@ -199,7 +212,14 @@ class Client:
             task.cancel()
             kind = "upstream_connection_failed"
             details = {"reason": reason}
-            error = render_error(ident, kind, modern=self.is_modern, details=details)
+            correlation_id = self.note_error("", kind)
+            error = render_error(
+                ident,
+                kind,
+                modern=self.is_modern,
+                details=details,
+                correlation_id=correlation_id,
+            )
             self.reply(error, ident, kind)
 
     # For the hub.
@@ -235,6 +255,10 @@ class Client:
         sink = self.sink(ident)
         if sink is not None:
             sink.take(ToAgent(data, ident, ANSWER, error))
+
+    def note_error(self, method: str, kind: str) -> str:
+        """Record an error that no session reports; return the id to tell the client."""
+        return self.on_error(self, method, kind)
 
     def tell(self, data: bytes, about: RequestId | None) -> None:
         """Send a notification."""
@@ -341,6 +365,7 @@ class ServerSession(SessionDriver):
         self.calls[key] = Carried(key, message.method, meta, is_modern(params))
         self.client.routes[key] = self
         self.trace, self.claims = trace, self.client.claims
+        self.address, self.session_name = self.client.address, self.client.session_name
         self.session.prompts.client = self.client.says_it_is
         seen = message._replace(body={**message.body, "params": params})
         frames = self.feed(AgentSent(message.raw, now(), seen, shown), caller)
@@ -472,7 +497,8 @@ class ServerSession(SessionDriver):
         oldest = at - (self.session.setup.timeout_s * MAX_STRETCH + QUESTION_S)
         for call in [one for one in self.calls.values() if 0.0 < one.since < oldest]:
             reason = "it took too long in spite of its progress"
-            self.feed(NotSent(call.key, "tool_call_timeout", at, reason), None)
+            facts = {"cause": "answer_timeout", "reason": reason}
+            self.feed(NotSent(call.key, "tool_call_timeout", at, facts), None)
         super().tick(at)
 
     # The table of calls is kept consistent with the session.
@@ -508,6 +534,9 @@ class ServerSession(SessionDriver):
         self.client.questions.pop(self._prompted.pop(key, ""), None)
         if call is not None and call.task is not None and call.task is not asyncio.current_task():
             call.task.cancel()
+
+    def _open_stream(self) -> Sink | None:
+        return self.client.agent
 
     def _caller(self, key: RequestId | None) -> Caller | None:
         # A call that became a task has no waiting caller: it runs detached.

@@ -4,13 +4,12 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
-from thoughtgate.core import task_codec
 from thoughtgate.core.commands import AskPeople, AskTask, JudgeCall, ToServer
-from thoughtgate.core.events import CallJudged, Event, PersonAsked, TaskAnswered, TaskMade
-from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.events import CallJudged, Event, PersonAsked, TaskAnswered
 from thoughtgate.core.negotiation import completed
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import NOWHERE, Record
-from thoughtgate.core.task import wants_task
+from thoughtgate.core.task import advertise, wants_task
 from thoughtgate.core.task_table import Caller
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
@@ -19,7 +18,7 @@ from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.session_driver import Engine, SessionDriver
 from thoughtgate.gate.task_runner import Told
 from thoughtgate.hub.client import Client, ServerSession
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PRODUCTION, Verdict
+from thoughtgate.policy.call import DENY, PRODUCTION, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
 
 TICK_S: Final = 0.25
@@ -42,27 +41,19 @@ class HubAuthority(LocalAuthority):
     def __init__(self, governor: Governor, *, is_authenticated: bool, max_held: int) -> None:
         super().__init__(governor, is_authenticated=is_authenticated)
         self.max_held = max_held
-        self._granted: dict[str, Verdict] = {}
-        """Verdicts of calls that become tasks although they need no approval."""
         self.waiters: dict[_Waiter, asyncio.Future[dict[str, Any]]] = {}
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
-        """Judge a call; a call that becomes a task is held, if only for a moment."""
+        """Judge a call; one to a name that does not exist is denied in every profile."""
         question = self.question(driver, command)
-        nowhere = question.server == NOWHERE
-        ruling = self._refuse(question) if nowhere else self.governor.rule(question)
-        verdict = ruling.verdict
-        if verdict.action == FORWARD and self._offers_task(driver, command):
-            self._granted[ruling.call_id] = verdict
-            verdict = verdict._replace(action=APPROVE)
-        return CallJudged(command.key, verdict, ruling.call_id, command.at)
+        if question.server != NOWHERE:
+            return super().judge(driver, command)
+        ruling = self._refuse(question)
+        return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
 
-    @staticmethod
-    def _offers_task(driver: SessionDriver, command: JudgeCall) -> bool:
-        """Whether the caller asks the hub for a task; a server served singly offers its own."""
-        if not isinstance(driver, ServerSession) or command.modern:
-            return False
-        return wants_task(command.method, command.params, modern=False)
+    def makes_task(self, driver: SessionDriver, command: JudgeCall) -> bool:
+        """Tell whether a call becomes a task: servers behind the hub are never asked for one."""
+        return isinstance(driver, ServerSession) or super().makes_task(driver, command)
 
     def _refuse(self, question: CallRequest) -> Any:
         """Judge a call to an unknown name; deny it in every profile, as it cannot be forwarded."""
@@ -78,12 +69,9 @@ class HubAuthority(LocalAuthority):
                 judge.policy = policy
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
-        """Request approval, unless the call is only held to become a task."""
-        verdict = self._granted.pop(command.call_id, None)
-        if verdict is not None:
-            return self._make_task(driver, command, verdict)
+        """Request approval, unless the client has too many held calls."""
         client = driver.client if isinstance(driver, ServerSession) else None
-        if client is not None and not driver.resumes:
+        if client is not None and not driver.resumes and not self.is_granted(command.call_id):
             if client.held > self.max_held:
                 verdict = Verdict(
                     DENY, "approval", "service_unavailable", "too many calls are held"
@@ -96,22 +84,6 @@ class HubAuthority(LocalAuthority):
             if isinstance(event, PersonAsked) and isinstance(driver, ServerSession):
                 driver.prompted(event.key, event.ident)
         return events
-
-    def _make_task(
-        self, driver: SessionDriver, command: AskPeople, verdict: Verdict
-    ) -> list[Event]:
-        key, call_id, at = command.key, command.call_id, command.at
-        tasks = self.governor.tasks
-        opened = self.governor.judge.open_call(call_id)
-        if opened is None:
-            return [CallJudged(key, verdict, call_id, at)]
-        told = tasks.make(self.name_of(driver), command, opened.call)
-        events = [event for _, event in told]
-        if any("error" in event.body for event in events if isinstance(event, TaskMade)):
-            return events
-        if not tasks.started(call_id, at):
-            verdict = Verdict(DENY, "approval", "service_unavailable")
-        return [*events, CallJudged(key, verdict, call_id, at)]
 
     def tell(self, told: "Any") -> None:
         """Pass on events of tasks, to requests about tasks and to sessions."""
@@ -152,29 +124,29 @@ class HubEngine:
 
     def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
         """Give the judge a server's description of its tools, without showing it to a client."""
-        # Not through the governor, which would record the list as shown to a client.
-        self.governor.judge.screen(server, "", "tools/list", entries, now())
+        self.governor.screen(server, "", "tools/list", entries, now(), is_shown=False)
 
     def unlearn(self, server: str) -> None:
         """Tell the judge that it does not know what a server's tools are now."""
         self.governor.judge.tools.forget(server)
+        self.governor.judge.definitions.forget(server)
 
     def note(self, record: Record) -> None:
         """Put an event on the record."""
         self.governor.note(record)
         self.outbox.schedule()
 
+    def note_error(self, session: str, method: str, kind: str) -> str:
+        """Record an error that no session with a server reports; return its id."""
+        ident = self.governor.note_error("", session, method, kind, now())
+        self.outbox.schedule()
+        return ident
+
     # Tasks.
 
     def advertise_tasks(self, capabilities: dict[str, Any], client: Client) -> dict[str, Any]:
         """Return the hub's capabilities, with the task capability added."""
-        said = task_codec.advertise(capabilities, modern=client.is_modern)
-        if not client.is_modern and not self._knows(client):
-            # 2025-11-25, tasks: a server that cannot tell callers apart must not offer
-            # tasks/list.
-            tasks = {key: value for key, value in said["tasks"].items() if key != "list"}
-            return {**said, "tasks": tasks}
-        return said
+        return advertise(capabilities, modern=client.is_modern, lists=self._knows(client))
 
     def carrier_of(self, client: Client, message: Message, *, modern: bool) -> Client:
         """Return the client to carry a call: a copy that outlives it if it may become a task."""

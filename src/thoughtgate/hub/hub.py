@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.core import task_codec
+from thoughtgate.core.answers import introduction
 from thoughtgate.core.catalogue import NOTHING, Offer
 from thoughtgate.core.negotiation import LOG_LEVELS, NAME, carried_capabilities
 from thoughtgate.core.record_events import (
@@ -23,13 +24,14 @@ from thoughtgate.core.record_events import (
     frame_refused,
 )
 from thoughtgate.core.routing import split
-from thoughtgate.core.server_lifecycle import CAME_UP, RUNNING, STARTING
+from thoughtgate.core.server_lifecycle import CAME_UP, NEEDS_LOGIN, RUNNING, STARTING
 from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.errors import PeerError
-from thoughtgate.gate.approvals.policy_questions import REFUSED
+from thoughtgate.errors import LOGIN_REQUIRED, PeerError
+from thoughtgate.gate.approvals.standing_questions import REFUSED
 from thoughtgate.gate.background import spawn
-from thoughtgate.gate.clock import now
+from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.governor import Governor
+from thoughtgate.gate.open_governor import identity_of
 from thoughtgate.gate.reload import HELD, INVALID, Reloader
 from thoughtgate.hub.client import HIDDEN, Carried, Client, ServerSession
 from thoughtgate.hub.engine import HubEngine
@@ -50,11 +52,17 @@ from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
 
+MAX_LOGINS: Final = 1000
+"""Connections with a login of their own that are kept; further ones end the longest unused."""
+
 ANNOUNCE_S: Final = 0.05
 """Changes within this time are announced together."""
 
 EAGER_WAIT_S: Final = 1.0
 """How long the start of eager servers waits for the client to declare its capabilities."""
+
+INTRODUCTION_S: Final = 2.0
+"""How long clients wait for eager servers, whose instructions are part of the first answer."""
 
 _NOT_APPLIED: Final = {
     HELD: "nothing was changed: the file may loosen the policy, so a person must accept it first;"
@@ -75,14 +83,22 @@ class Hub:
     """Everything in ``serve`` except its transports."""
 
     def __init__(
-        self, settings: Settings, governor: Governor, around: Surroundings, *, namespace: str = ""
+        self,
+        settings: Settings,
+        governor: Governor,
+        around: Surroundings,
+        *,
+        namespace: str = "",
+        principal: str = "",
     ) -> None:
         self.settings = settings
+        # The console keeps its address until the hub is restarted.
+        self._login_page = settings.console.login_page
         self.clients: dict[str, Client] = {}
         self.gate = HubEngine(
             governor, settings.holds.connection, is_authenticated=settings.listen.auth is not None
         )
-        self.servers = Servers(settings, around, self)
+        self.servers = Servers(settings, around, self, principal)
         self.lists = HubLists(self.gate, self.lists_changed)
         self.routes = HubRoutes(self.gate, self.lists)
         self.notices = HubNotices(self.clients, self.session, lambda: self.settings.separator)
@@ -96,8 +112,14 @@ class Hub:
         self.selection: Selection | NoSelection = self._select(settings)
         self._announcing: set[tuple[str, tuple[bool, str] | None]] = set()
         self._private: dict[tuple[tuple[bool, str], str], ServerRelay] = {}
-        """Relays of servers configured with one process per session, by owner and server."""
+        """Relays of servers with one process per session or one login per principal, by owner and
+        server."""
+        self._unsigned: set[ServerRelay] = set()
+        """Servers that wait for a login."""
         self._sessions = 0
+        self._starting: asyncio.Task[None] | None = None
+        """The start of the eager servers."""
+        self._wait_until = 0.0
 
     # Servers and namespaces.
 
@@ -118,8 +140,11 @@ class Hub:
         return [self.servers[ident] for ident in selection.servers if ident in self.servers]
 
     def supervisor_for(self, client: Client, server: str) -> ServerRelay | None:
-        """Return a client's view of a server: its private process, if it has one."""
-        return self._private.get((client.owner, server)) or self.servers.get(server)
+        """Return a client's view of a server: its private process or login, if it has one."""
+        shared = self.servers.get(server)
+        if shared is not None and self.servers.needs_login_of(shared.settings, client.principal):
+            return self.relay(client, server)
+        return self._private.get((client.owner, server)) or shared
 
     def supervisors_for(self, client: Client) -> list[ServerRelay]:
         """Return a client's view of the servers of the namespace, in the order of the namespace."""
@@ -149,11 +174,21 @@ class Hub:
             return None
         if not is_visible(self.gate.governor.policy.visibility, route.server, TOOL, route.name):
             return None
+        if self.gate.governor.judge.definitions.hidden(route.server, TOOL, (route.name,)):
+            return None
         return next((one for one in offer.entries if one.get("name") == route.name), None)
 
     def instructions(self) -> str:
         """Return the instructions for a client's model."""
-        return instructions(self.supervisors, self.settings.separator)
+        shown = [one for one in self.supervisors if self._shows_instructions(one)]
+        return instructions(self.supervisors, self.settings.separator, shown)
+
+    def _shows_instructions(self, supervisor: ServerRelay) -> bool:
+        """Tell whether a server's own instructions may reach the model."""
+        if supervisor.capabilities is None:
+            return False
+        said = introduction(supervisor.instructions)
+        return not self.gate.screen(supervisor.id, "", "initialize", (said,))
 
     # Clients.
 
@@ -197,10 +232,16 @@ class Hub:
             relay.unfollow(uri, trace)
 
     def declare(self, client: Client) -> None:
-        """Pass a client's capabilities to the servers that have not been initialised yet."""
+        """Pass a client's capabilities to servers that are not initialised yet; record who it is."""
         capabilities = carried_capabilities(client.capabilities)
         for supervisor in self.supervisors:
             supervisor.declare(capabilities)
+        self.gate.governor.introduce(
+            client.id,
+            client=client.says_it_is,
+            address=client.address,
+            principal=client.principal,
+        )
 
     # Sessions.
 
@@ -218,9 +259,11 @@ class Hub:
                 timeout_s=timeout_s,
                 max_held=self.gate.authority.max_held,
                 names_server=True,
+                login_page=self._login_page,
             )
             gate = self.gate
             found = ServerSession(gate.driven, gate.watch, client, setup, self._carry)
+            found.session.prompts.declare(client.capabilities)
             client.sessions[server] = found
         return found
 
@@ -232,7 +275,14 @@ class Hub:
         relay = self.relay(session.client, session.server)
         if relay is None:
             raise PeerError(HIDDEN, "")
-        return await relay.relay(session, call)
+        try:
+            return await relay.relay(session, call)
+        except PeerError as error:
+            # The server has just asked for a login, so from now on each principal has a connection.
+            own = self.relay(session.client, session.server)
+            if error.cause != LOGIN_REQUIRED or own is relay or own is None:
+                raise
+        return await own.relay(session, call)
 
     def resume_tasks(self) -> None:
         """Continue the tasks of processes of this hub that died.
@@ -249,17 +299,33 @@ class Hub:
             session.ask(message, json.loads(task.request), task.tool, None, "")
 
     def relay(self, client: Client, server: str) -> ServerRelay | None:
-        """Return the relay to a server: shared, or private if the config isolates sessions."""
+        """Return the relay to a server: shared, or private if sessions or logins are separate."""
         shared = self.servers.get(server)
-        if shared is None or client.sole or shared.settings.isolation != "session":
+        if shared is None:
+            return None
+        if self.servers.needs_login_of(shared.settings, client.principal):
+            owner, principal = client.login_owner, client.principal
+        elif client.sole or shared.settings.isolation != "session":
             return shared
-        key = (client.owner, server)
+        else:
+            owner, principal = client.owner, ""
+        key = (owner, server)
         if key not in self._private:
-            own = self.servers.relay_for(shared.settings)
-            own.private_to = client.owner
+            if principal:
+                self._make_room()
+            own = self.servers.relay_for(shared.settings, principal)
+            own.private_to = owner
             own.declare(carried_capabilities(client.capabilities))
             self._private[key] = own
         return self._private[key]
+
+    def _make_room(self) -> None:
+        """End the login connection that was unused for longest, if there are too many."""
+        logins = [place for place, one in self._private.items() if one.settings.url]
+        idle = [place for place in logins if self._private[place].is_idle]
+        if len(logins) >= MAX_LOGINS and idle:
+            oldest = min(idle, key=lambda place: self._private[place].used_at)
+            spawn(self.servers.discard(self._private.pop(oldest)))
 
     # Callbacks of the supervisors; see ``supervisor.Owner``.
 
@@ -288,12 +354,27 @@ class Hub:
 
     def server_changed(self, server: ServerRelay, event: str) -> None:
         """Handle a server's change of state; tell clients if it changes their lists."""
+        if event == NEEDS_LOGIN:
+            spawn(self._await_login(server))
         if event == CAME_UP:
             self._pass_log_level(server)
         was_listed, server.was_listed = server.was_listed, server.is_listed
         if was_listed != server.is_listed and server.standing.state != STARTING:
             for capability in ("tools", "prompts", "resources"):
                 self._announce(capability)
+
+    async def _await_login(self, server: ServerRelay) -> None:
+        """Announce the lists of a server once somebody has signed in to it."""
+        if server in self._unsigned:
+            return
+        self._unsigned.add(server)
+        try:
+            if not await self.servers.await_login(server):
+                return
+        finally:
+            self._unsigned.discard(server)
+        for capability in ("tools", "prompts", "resources"):
+            self.lists_changed(server, capability)
 
     def lists_changed(self, server: ServerRelay, capability: str) -> None:
         """Announce that a server's list has changed."""
@@ -362,8 +443,14 @@ class Hub:
         upstream = await self._named(server).restart()
         return f"{server} was restarted" + (f" (pid {upstream.pid})" if upstream.pid else "")
 
-    def server_log(self, server: str, lines: int) -> list[str]:
-        """Return the last lines of a server's log."""
+    def server_log(self, server: str, lines: int, reader: str | None = None) -> list[str]:
+        """Return the last lines of a server's log, for the operator or for one principal.
+
+        Raises:
+            PeerError: there is no such server, or its log may be about other principals' calls.
+        """
+        if reader is not None and not self._named(server).may_hear(reader):
+            raise PeerError("not_exposed", f"others use {server} too, so only the operator sees it")
         mask = self.gate.governor.policy.redactor.mask_text
         return [mask(line) for line in self._named(server).log.tail(lines)]
 
@@ -398,7 +485,20 @@ class Hub:
         """Start the servers that are configured to start before their first call."""
         eager = [one for one in self.supervisors if everything or one.settings.eager]
         if eager:
-            spawn(self._start_all(eager))
+            self._wait_until = monotonic() + INTRODUCTION_S
+            self._starting = spawn(self._start_all(eager))
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the instructions of eager servers may soon be known."""
+        starting = self._starting
+        return starting is not None and not starting.done() and monotonic() < self._wait_until
+
+    async def introduced(self) -> None:
+        """Wait until the eager servers have started, for a limited time after the gate's start."""
+        if self._starting is not None:
+            left = max(0.0, self._wait_until - monotonic())
+            await asyncio.wait({self._starting}, timeout=left)
 
     async def _start_all(self, supervisors: list[ServerRelay]) -> None:
         # A server learns the client's capabilities when it is initialised, so wait for them; with
@@ -410,6 +510,7 @@ class Hub:
             except TimeoutError:
                 _log.debug("eager servers start before the client has spoken")
             self.declare(sole)
+            self._wait_until = monotonic() + INTRODUCTION_S
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def start(supervisor: ServerRelay) -> None:
@@ -441,6 +542,8 @@ class Hub:
 
     async def apply(self, settings: Settings) -> list[str]:
         """Apply a new config; restart only the servers that changed, and return them."""
+        for name, server in settings.servers.items():
+            self.gate.governor.identify(name, identity_of(server))
         self.settings = settings
         changed = await self.servers.apply(settings)
         await self._drop_private(lambda _, server: server in changed)

@@ -8,11 +8,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
+from weakref import WeakSet
 
+from thoughtgate.core.answers import introduction
 from thoughtgate.core.catalogue import Offer, exposed_entry, name_warnings
 from thoughtgate.core.negotiation import NAME
 from thoughtgate.core.routing import compose
-from thoughtgate.core.task_codec import advertise_tool
+from thoughtgate.core.task import advertise_tool
 from thoughtgate.errors import PeerError, PeerGone
 from thoughtgate.gate.background import spawn
 from thoughtgate.hub.client import Client
@@ -56,6 +58,8 @@ class HubLists:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._rendered: dict[tuple[str, str, bool], tuple[Offer, str, list[Shown]]] = {}
         self._late: set[tuple[ServerRelay, str]] = set()
+        self._slow: WeakSet[ServerRelay] = WeakSet()
+        """Servers that a list has waited for in vain; none waits again until they have answered."""
 
     def forget(self) -> None:
         """Invalidate all cursors, because a list has changed."""
@@ -72,12 +76,15 @@ class HubLists:
         await asyncio.wait(tasks, timeout=LIST_S)
 
     def _is_missing(self, method: str, supervisor: ServerRelay) -> bool:
-        return supervisor.settings.enabled and not supervisor.is_fresh(method)
+        if supervisor.is_fresh(method):
+            self._slow.discard(supervisor)
+            return False
+        return supervisor.settings.enabled
 
     async def _discover(self, method: str, supervisor: ServerRelay) -> None:
-        if supervisor.standing.failures:
-            # This server has failed before. Do not make every list wait for it again: clients
-            # are notified if it answers later.
+        if supervisor.standing.failures or supervisor in self._slow:
+            # This server has failed before, or did not answer. Do not make every list wait for it
+            # again: clients are notified if it answers later.
             self._await_late(method, supervisor)
             return
         patience = min(DISCOVERY_S, supervisor.settings.start_timeout_s)
@@ -86,9 +93,14 @@ class HubLists:
                 async with asyncio.timeout(patience):
                     await supervisor.offer(method)
             except TimeoutError:
+                self._slow.add(supervisor)
                 self._await_late(method, supervisor)
             except (PeerError, PeerGone) as error:
-                _log.warning("no list: %s", error, extra={"server": supervisor.id})
+                if error.kind == "upstream_timeout":
+                    self._slow.add(supervisor)
+                # A start that failed was reported as such.
+                level = logging.DEBUG if supervisor.standing.reason else logging.WARNING
+                _log.log(level, "no list: %s", error, extra={"server": supervisor.id})
 
     def _await_late(self, method: str, supervisor: ServerRelay) -> None:
         key = (supervisor, method)
@@ -103,6 +115,7 @@ class HubLists:
             return
         finally:
             self._late.discard((supervisor, method))
+        self._slow.discard(supervisor)
         self._changed(supervisor, LISTED_BY[method])
 
     def show(
@@ -122,6 +135,9 @@ class HubLists:
             offer = supervisor.known(method)
             if offer is None or not supervisor.is_listed:
                 continue
+            # Compared with every list: a client may have come before the server was up.
+            said = introduction(supervisor.instructions)
+            self._gate.screen(supervisor.id, client.id, "initialize", (said,))
             hidden = self._gate.screen(supervisor.id, client.id, method, offer.entries)
             for entry in self._entries(
                 method, supervisor, offer, separator, modern=client.is_modern

@@ -7,6 +7,7 @@ arguments, headers or tokens.
 
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.catalogue import Offer
@@ -83,8 +84,8 @@ class Managed(Protocol):
     async def restart_server(self, server: str) -> str:
         """Restart a server; return what happened."""
 
-    def server_log(self, server: str, lines: int) -> list[str]:
-        """Return the last lines of a server's log."""
+    def server_log(self, server: str, lines: int, reader: str | None = None) -> list[str]:
+        """Return the last lines of a server's log, for the operator or for one principal."""
 
     async def reload(self) -> str:
         """Reload the config; return a description of what changed."""
@@ -100,7 +101,6 @@ class ManagerTools:
             "servers_start": lambda given: hub.start_server(self._own(given)),
             "servers_stop": lambda given: hub.stop_server(self._own(given)),
             "servers_restart": lambda given: hub.restart_server(self._own(given)),
-            "server_logs": self._logs,
             "config_reload": lambda _: hub.reload(),
             "namespaces_list": self._namespaces,
         }
@@ -111,8 +111,10 @@ class ManagerTools:
         Raises:
             PeerError: the tool does not exist, or its arguments are invalid.
         """
-        del session
-        tool = self._tools.get(str(call.params.get("name")))
+        name = str(call.params.get("name"))
+        tool = self._tools.get(name)
+        if name == "server_logs":
+            tool = partial(self._logs, session.client.principal)
         if tool is None or call.method != "tools/call":
             raise PeerError(HIDDEN, "")
         result: dict[str, Any]
@@ -144,11 +146,12 @@ class ManagerTools:
     async def _namespaces(self, _: dict[str, Any]) -> str:
         return json.dumps(self._hub.describe_namespaces(), indent=2)
 
-    async def _logs(self, given: dict[str, Any]) -> str:
+    async def _logs(self, reader: str, given: dict[str, Any]) -> str:
         lines = given.get("lines", DEFAULT_LINES)
         if type(lines) is not int or lines < 0:
             raise PeerError("invalid_params", "lines must be a positive integer")
-        return "\n".join(self._hub.server_log(self._own(given), lines or DEFAULT_LINES))
+        found = self._hub.server_log(self._own(given), lines or DEFAULT_LINES, reader)
+        return "\n".join(found)
 
 
 def _server(given: dict[str, Any]) -> str:

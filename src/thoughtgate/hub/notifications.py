@@ -55,7 +55,8 @@ class HubNotices:
 
     def _audience(self, owner: tuple[bool, str] | None) -> list[Client]:
         """Return the clients of a server process: all, or only its owner's if it is private."""
-        return [one for one in self._clients.values() if owner is None or one.owner == owner]
+        clients = self._clients.values()
+        return [one for one in clients if owner is None or owner in (one.owner, one.login_owner)]
 
     def resource_changed(self, relay: ServerRelay, message: Message) -> None:
         """Notify the clients that follow a resource that it has changed."""
@@ -84,7 +85,8 @@ class HubNotices:
         told = {**params, "logger": named}
         # ``_meta`` is about the connection to the server, not about the client's.
         told.pop(META, None)
-        for client in self._audience(relay.private_to):
+        audience = self._audience(relay.private_to)
+        for client in (one for one in audience if relay.may_hear(one.principal)):
             if client.is_modern:
                 self._log_to_modern(relay, client, level, told)
             elif is_at_least(level, client.log_level or "debug"):

@@ -53,6 +53,8 @@ class ServerRelay(Supervisor):
         super().__init__(settings, carry, owner)
         self.private_to: tuple[bool, str] | None = None
         """The owner of a private process, see ``Client.owner``; None for a shared one."""
+        self.principal = ""
+        """Whose login it carries, if it is not shared."""
         self.inflight: list[Inflight] = []
         self._parking = parking
 
@@ -63,6 +65,7 @@ class ServerRelay(Supervisor):
             PeerError: there is no response; the error says why.
             PeerGone: the server disconnected.
         """
+        self.used_by(session.client.principal)
         if call.method == "resources/subscribe":
             return await self._follow(session, call)
         self._check_offered(call)
@@ -93,7 +96,7 @@ class ServerRelay(Supervisor):
             with contextlib.suppress(PeerError, PeerGone):
                 await self.offer(listed)
         if self.known(listed) is None:
-            raise PeerError("service_unavailable", f"the server has not answered {listed}")
+            raise self.list_error(listed)
 
     async def _follow(self, session: ServerSession, call: Carried) -> Message:
         uri = call.params["uri"]

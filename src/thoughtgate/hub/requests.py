@@ -21,7 +21,7 @@ from thoughtgate.core.negotiation import (
     merge_capabilities,
 )
 from thoughtgate.core.record_events import AGENT_TO_SERVER, frame_refused, message_seen
-from thoughtgate.core.task import refusal_kind
+from thoughtgate.core.task import lacks_correlation, refusal_kind, with_correlation
 from thoughtgate.front.post import Post
 from thoughtgate.front.stdio import StdioAgent
 from thoughtgate.gate.background import spawn
@@ -80,15 +80,27 @@ class Request(NamedTuple):
 
     def refuse(self, kind: str, text: str = "", details: dict[str, Any] | None = None) -> None:
         """Answer with an error."""
-        error = render_error(self.id, kind, modern=self.modern, message=text, details=details)
+        error = render_error(
+            self.id,
+            kind,
+            modern=self.modern,
+            message=text,
+            details=details,
+            correlation_id=self.client.note_error(self.method, kind),
+        )
         self.client.reply(error, self.id, kind)
 
     def refuse_version(self, text: str, supported: tuple[str, ...]) -> None:
         """Answer that the request's revision is not supported."""
-        data = {"supported": list(supported), "requested": version_in(self.params)}
+        kind = "invalid_request"
+        data = {
+            "supported": list(supported),
+            "requested": version_in(self.params),
+            "correlation_id": self.client.note_error(self.method, kind),
+        }
         error = {"code": UNSUPPORTED_VERSION, "message": text, "data": data}
         reply = render({"jsonrpc": "2.0", "id": self.id, "error": error})
-        self.client.reply(reply, self.id, "invalid_request")
+        self.client.reply(reply, self.id, kind)
 
 
 class HubRequests:
@@ -97,7 +109,6 @@ class HubRequests:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._listens = HubListens(hub)
-        self._refusals = 0
         self._answers: dict[str, Answer] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -210,16 +221,37 @@ class HubRequests:
         if isinstance(caller, Post):
             # The servers' session ids mean nothing to this client, so the hub assigns its own.
             caller.session_named(uuid.uuid4().hex)
-        asked = params.get("protocolVersion")
-        capabilities = self._capabilities(client)
+        return self._when_introduced(request, self._initialized)
+
+    def _initialized(self, request: Request) -> dict[str, Any]:
+        asked, capabilities = (
+            request.params.get("protocolVersion"),
+            self._capabilities(request.client),
+        )
         return initialize_result(asked, capabilities, self._hub.instructions())
 
     def _discover(self, request: Request) -> dict[str, Any] | None:
         if not request.modern:
             request.refuse_version("no protocol version", SUPPORTED)
             return None
-        capabilities = self._capabilities(request.client)
-        return discover_result(capabilities, self._hub.instructions())
+        return self._when_introduced(request, self._discovered)
+
+    def _discovered(self, request: Request) -> dict[str, Any]:
+        return discover_result(self._capabilities(request.client), self._hub.instructions())
+
+    def _when_introduced(
+        self, request: Request, result: Callable[[Request], dict[str, Any]]
+    ) -> dict[str, Any] | None:
+        """Return a result that contains instructions; reply later if servers are starting."""
+        if not self._hub.is_starting:
+            return result(request)
+
+        async def reply_later() -> None:
+            await self._hub.introduced()
+            request.reply(result(request))
+
+        self._work(request, reply_later())
+        return None
 
     def _capabilities(self, client: Client) -> dict[str, Any]:
         known = [one.capabilities for one in self._hub.supervisors if one.settings.enabled]
@@ -332,6 +364,8 @@ class HubRequests:
         body = await self._hub.gate.ask_task(
             client, ident, request.method, request.params, modern=request.modern
         )
+        if kind := lacks_correlation(body):
+            body = with_correlation(body, client.note_error(request.method, kind))
         client.reply(render({"jsonrpc": "2.0", "id": ident, **body}), ident, refusal_kind(body))
 
     # Notifications and responses.
@@ -402,8 +436,7 @@ class HubRequests:
     ) -> int:
         """Refuse a frame: record the refusal, and answer its sender if an answer is due."""
         params = message.body.get("params") if message is not None else None
-        self._refusals += 1
-        correlation_id = f"{client.id}-h{self._refusals}"
+        correlation_id = self._hub.gate.governor.errors.next()
         self._hub.gate.note(
             frame_refused(
                 now(),

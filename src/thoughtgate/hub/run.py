@@ -18,7 +18,7 @@ import uvloop
 from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.core.run_summary import FAILED, SUCCEEDED, TERMINATED
 from thoughtgate.errors import EXIT_FAILURE, EXIT_OK, ConfigError, Problem
-from thoughtgate.front.http_front import HttpFront, check_address
+from thoughtgate.front.http_front import HttpFront, check_address, scheme_of
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
 from thoughtgate.front.shared_sessions import open_shared_sessions
@@ -28,6 +28,7 @@ from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.config_requirements import check_connections
 from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.keys import check_keys
@@ -56,7 +57,7 @@ from thoughtgate.stores.tasks import TaskStore
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.stdio import protect_stdout
-from thoughtgate.upstream.connect import Surroundings, config_directory
+from thoughtgate.upstream.connect import Surroundings, config_directory, login_access
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
@@ -107,6 +108,7 @@ def check_plan(plan: ServePlan) -> None:
         problems.append(Problem("audit.sink", text, file))
     if problems:
         raise ConfigError(problems)
+    check_connections(named(settings), plan.loaded, plan.environ, listens=plan.http is not None)
     check_address(_listen(plan), file)
     if plan.http is not None:
         is_shared = store_location(plan.loaded, plan.state).is_shared
@@ -180,11 +182,25 @@ async def _serve(
 ) -> str:
     loaded = plan.loaded
     plan.refusals.record_with(governor)
+    principal = principal_of(governor.run, by_agent=plan.http is None)
+    location, config = store_location(loaded, plan.state), loaded.path or ""
+    logins = login_access(loaded.settings, location, plan.environ, config)
+    # An agent that says who it is must never use the login of the gate's own user.
+    is_known = plan.http is not None and loaded.settings.listen.auth is not None
     hub = Hub(
         loaded.settings,
         governor,
-        Surroundings(plan.environ, config_directory(loaded.path), guardian),
+        Surroundings(
+            plan.environ,
+            config_directory(loaded.path),
+            guardian,
+            logins,
+            config=config,
+            agent_started=loaded.agent_started,
+            report=_log.warning,
+        ),
         namespace=plan.namespace,
+        principal="" if is_known else principal,
     )
     hub.reloader = reloader = watch_config(
         governor,
@@ -199,7 +215,6 @@ async def _serve(
     watching = spawn(_watch(reloader)) if loaded.files else None
     control = await _open_control(plan.state, hub)
     governor.announce(**_facts(plan, hub, governor))
-    principal = principal_of(governor.run, by_agent=plan.http is None)
     backend = HubBackend(hub, is_shared=store_location(loaded, plan.state).is_shared)
     try:
         if plan.http is None:
@@ -257,6 +272,7 @@ async def _serve_http(
         shared=open_shared_sessions(location, is_alone=True),
         anonymous=principal,
         file=plan.loaded.path or "",
+        report=_log.warning,
     )
     front.add(PATHS, backend)
     single = SingleServers(hub, front, is_shared=location.is_shared)
@@ -265,7 +281,7 @@ async def _serve_http(
         await front.open()
         hub.resume_tasks()
         hub.start_eager(everything=plan.eager)
-        _log.info("serving on http://%s:%d/mcp", listen.host, front.port)
+        _log.info("serving on %s://%s:%d/mcp", scheme_of(listen), listen.host, front.port)
         if listen.admin_port:
             _log.info("admin on http://%s:%d", listen.admin_host, front.admin_port)
         return await stopped

@@ -7,17 +7,22 @@ from typing import Final
 
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.core.server_lifecycle import STOPPED
 from thoughtgate.hub.parked_calls import Parking
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.client import Carrier
-from thoughtgate.upstream.connect import Surroundings, open_pool
+from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.health import ServerHealth
 from thoughtgate.upstream.http import HttpUpstream
 from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
 from thoughtgate.upstream.supervisor import Owner
 from thoughtgate.wire.headers import ParamHeader, param_headers_of
+
+LOOK_S: Final = 1.0
+"""How often to look for the login that a server needs."""
 
 ANY: Final = "*"
 """The config entry for all other servers: a policy, not a server."""
@@ -26,7 +31,11 @@ ANY: Final = "*"
 class Servers(Mapping[str, ServerRelay]):
     """All servers in the config by id, whether they are in the namespace or not."""
 
-    def __init__(self, settings: Settings, around: Surroundings, owner: Owner) -> None:
+    def __init__(
+        self, settings: Settings, around: Surroundings, owner: Owner, principal: str = ""
+    ) -> None:
+        """Prepare all servers; shared connections carry the logins of ``principal``, or none."""
+        self._principal = principal
         self.parking = Parking()
         self._around = around
         self._owner = owner
@@ -44,11 +53,19 @@ class Servers(Mapping[str, ServerRelay]):
     def __len__(self) -> int:
         return len(self._relays)
 
-    def relay_for(self, server: ServerSettings) -> ServerRelay:
-        """Return a new relay to a server; nothing is started."""
+    def relay_for(self, server: ServerSettings, principal: str = "") -> ServerRelay:
+        """Return a new relay to a server; nothing is started.
+
+        ``principal`` is whose login it carries, if not the one of shared connections.
+        """
+        who = principal or self._principal
         relay = ServerRelay(
-            server, lambda log: self._carrier(server, log), self._owner, self.parking
+            server,
+            lambda log: self._carrier(server, log, relay.health, who),
+            self._owner,
+            self.parking,
         )
+        relay.principal = principal
         self._made.add(relay)
         return relay
 
@@ -87,16 +104,34 @@ class Servers(Mapping[str, ServerRelay]):
             await self.discard(relay)
         return changed
 
+    def needs_login_of(self, server: ServerSettings, principal: str) -> bool:
+        """Return whether a principal needs a connection with a login of their own."""
+        logins = self._around.logins
+        return principal != self._principal and logins is not None and logins.is_personal(server)
+
+    async def await_login(self, relay: ServerRelay) -> bool:
+        """Wait until there is a login for a relay; return False if it is not needed any more."""
+        logins, who = self._around.logins, relay.principal or self._principal
+        while logins is not None and relay in self._made and relay.standing.state == STOPPED:
+            await asyncio.sleep(LOOK_S)
+            if await logins.has_login(relay.settings, who):
+                return True
+        return False
+
     async def dispose(self) -> None:
         """Stop all servers at the same time."""
         self.parking.close()
-        await asyncio.gather(*(relay.dispose() for relay in self._made))
+        made, self._made = self._made, set()
+        await asyncio.gather(*(relay.dispose() for relay in made))
+        await self._around.close()
 
-    def _carrier(self, server: ServerSettings, log: ServerLog) -> Carrier:
+    def _carrier(
+        self, server: ServerSettings, log: ServerLog, health: ServerHealth, principal: str
+    ) -> Carrier:
         if server.url:
-            pool = open_pool(server, self._around.environ)
+            pool = self._around.open_pool(server)
             # Looked up per call, because the server's list may change while it is connected.
-            return HttpCarrier(pool, self._param_headers(server.id))
+            return HttpCarrier(pool, self._param_headers(server.id), principal, health)
         command = self._around.command(server, self._settings)
         return StdioCarrier(server.id, command, log, self._around.watcher)
 

@@ -30,8 +30,10 @@ class HubListens:
         if len(client.listens) >= MAX_LISTENS:
             problem = "too many listens are open"
         if problem or isinstance(named, str):
-            reply = render_error(ident, "invalid_params", modern=True, message=problem)
-            client.reply(reply, ident, "invalid_params")
+            kind = "invalid_params"
+            found = client.note_error(LISTEN, kind)
+            reply = render_error(ident, kind, modern=True, message=problem, correlation_id=found)
+            client.reply(reply, ident, kind)
             return
         asked = params.get("notifications") or {}
         wanted: dict[str, Any] = {key: True for key in CHANGES if asked.get(key) is True}
@@ -66,6 +68,7 @@ class HubListens:
         gate, session, at = self._hub.gate, self._hub.session(client, server), now()
         # The trace context of the listen is not that of the calls in this session.
         session.trace, session.claims = "", client.claims
+        session.address = client.address
         command = JudgeCall(named.name, LISTEN, (named,), {}, 0, modern=True, at=at)
         ruling = gate.governor.rule(gate.authority.question(session, command))
         status, error = OK, None

@@ -17,7 +17,7 @@ from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import ConfigError, Problem, UsageError
-from thoughtgate.front.http_front import HttpFront, check_address
+from thoughtgate.front.http_front import HttpFront, check_address, scheme_of
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
 from thoughtgate.front.shared_sessions import open_shared_sessions
@@ -26,11 +26,13 @@ from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.approvals.terminal_prompt import open_prompt
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import Loaded
+from thoughtgate.gate.config_requirements import check_connections
 from thoughtgate.gate.event_loop import HeldCallTimer, open_outbox
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.keys import check_keys
 from thoughtgate.gate.local_authority import LocalAuthority
 from thoughtgate.gate.open_governor import (
+    identity_of,
     key_place,
     open_governor,
     open_tasks,
@@ -39,8 +41,7 @@ from thoughtgate.gate.open_governor import (
 from thoughtgate.gate.operator_log import (
     operator_log,
     operator_messages,
-    report_all,
-    report_unenforced,
+    server_log,
 )
 from thoughtgate.gate.reload import watch_config
 from thoughtgate.gate.run_identity import principal_of
@@ -51,8 +52,9 @@ from thoughtgate.proxy.worker_metrics import SharedNumbers
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child_process import Watcher
-from thoughtgate.transports.http_client import parse_origin
-from thoughtgate.upstream.connect import Surroundings, config_directory, http_sessions
+from thoughtgate.transports.origin import parse_origin
+from thoughtgate.upstream.connect import Surroundings, config_directory, http_sessions, login_access
+from thoughtgate.upstream.login_access import LoginAccess
 
 ANONYMOUS_ID: Final = "upstream"
 """The name in rules and on the record of a server that is given by its URL only."""
@@ -74,6 +76,8 @@ class ProxyPlan:
     """The process that started all workers, which count limits together; empty if only one."""
     is_worker: bool = False
     """Whether other processes share the port."""
+    relay_key: str = field(default="", repr=False)
+    """The key of the shim in front, which gets what this proxy finds out about its server."""
     refusals: ConsoleRefusals = field(default_factory=ConsoleRefusals)
     """Records what the console refuses."""
 
@@ -84,7 +88,20 @@ class ProxyPlan:
 
     def surroundings(self, watcher: Watcher | None = None) -> Surroundings:
         """Return the environment of the server; ``watcher`` ends its process with the gate."""
-        return Surroundings(self.environ, config_directory(self.loaded.path), watcher)
+        return Surroundings(
+            self.environ,
+            config_directory(self.loaded.path),
+            watcher,
+            self.logins(),
+            config=self.loaded.path or "",
+            agent_started=self.loaded.agent_started,
+            report=operator_messages("proxy", self.loaded, level="warn"),
+        )
+
+    def logins(self) -> LoginAccess:
+        """Return the tokens of a server that needs a login."""
+        location = store_location(self.loaded, self.state)
+        return login_access(self.settings, location, self.environ, self.loaded.path or "")
 
 
 def plan_proxy(
@@ -110,6 +127,7 @@ def plan_proxy(
     chosen = _choose_server(loaded.settings, server, upstream, loaded.path or "")
     _check_server(chosen, environ, loaded.path or "")
     address = _listen_address(loaded.settings.listen, stdio=stdio, listen=listen)
+    check_connections([chosen], loaded, environ, listens=address.transport == "http")
     if workers:
         address = replace(address, workers=workers)
     if address.workers > 1 and chosen.command and chosen.isolation == "session":
@@ -155,9 +173,11 @@ def _check_server(server: ServerSettings, environ: Mapping[str, str], file: str)
     if origin.scheme != "https" and not is_loopback(origin.host):
         problem = "a token goes over https only"
         raise ConfigError([Problem(f"{key}.url", problem, file)])
-    if not environ.get(server.auth.token_env, "").strip():
-        problem = f"the variable {server.auth.token_env} is not set"
-        raise ConfigError([Problem(f"{key}.auth.token_env", problem, file)])
+    for name in ("token_env", "client_secret_env"):
+        variable = getattr(server.auth, name)
+        if variable and not environ.get(variable, "").strip():
+            problem = f"the variable {variable} is not set"
+            raise ConfigError([Problem(f"{key}.auth.{name}", problem, file)])
 
 
 def _listen_address(configured: ListenSettings, *, stdio: bool, listen: str) -> ListenSettings:
@@ -204,21 +224,19 @@ class HttpProxy:
         gate = f"proxy {plan.loaded.path or '-'} {plan.server.id}"
         location = store_location(plan.loaded, plan.state)
         prompt = open_prompt(location, plan.settings.approval)
-        # Only a stdio server has a process whose start and exit can be reported.
-        told = report_all if plan.server.command else report_unenforced
         governor = open_governor(
             plan.loaded,
             plan.environ,
             plan.state,
             audit=plan.audit,
-            observe=both(
-                operator_log("proxy", plan.loaded, told), meter.observe if meter else None
-            ),
+            observe=both(operator_log("proxy", plan.loaded), meter.observe if meter else None),
             # Without authentication, a caller could not prove after a restart that a task is theirs.
             tasks=open_tasks(location, gate) if plan.listen.auth is not None else None,
             channels=(prompt,) if prompt is not None else (),
             count_with=plan.count_with,
         )
+        governor.identify(plan.server.id, identity_of(plan.server))
+        governor.on_server = server_log(plan.loaded)
         say = operator_messages("proxy", plan.loaded, level="warn")
         watch = watch_config(governor, plan.loaded, plan.environ, say)
         # Only the main thread receives signals; in others, a changed file is noticed by polling.
@@ -255,7 +273,8 @@ class HttpProxy:
             authority.note(record)
             outbox.schedule()
 
-        upstream = plan.surroundings(self._watcher).open_upstream(plan.server, plan.settings, note)
+        around = plan.surroundings(self._watcher)
+        upstream = around.open_upstream(plan.server, plan.settings, note)
         location = store_location(plan.loaded, plan.state)
         front = HttpFront(
             listen,
@@ -268,6 +287,7 @@ class HttpProxy:
             anonymous=principal_of(governor.run),
             file=plan.loaded.path or "",
             server=plan.server.id,
+            report=operator_messages("proxy", plan.loaded, level="warn"),
         )
         setup = http_sessions(plan.server, plan.settings, plan.loaded.policy.profile)
         is_shared = location.is_shared
@@ -285,6 +305,7 @@ class HttpProxy:
             await front.drain()
             await backend.detached.finish(listen.drain_s)
             await upstream.close()
+            await around.close()
             front.close()
             timer.close()
 
@@ -298,7 +319,7 @@ def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bo
     def ready(proxy: HttpProxy) -> None:
         settle_memory()
         host = f"[{plan.listen.host}]" if ":" in plan.listen.host else plan.listen.host
-        announce(f"listening on http://{host}:{proxy.port}/mcp")
+        announce(f"listening on {scheme_of(plan.listen)}://{host}:{proxy.port}/mcp")
         if proxy.admin_port:
             announce(f"admin on http://{plan.listen.admin_host}:{proxy.admin_port}")
 

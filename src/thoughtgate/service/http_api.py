@@ -54,7 +54,7 @@ class GovernanceHandler:
             "/governance/evaluate": governance.evaluate,
             "/governance/heartbeat": governance.heartbeat,
             "/governance/events": governance.events,
-            "/governance/mask": governance.mask,
+            "/governance/inspect": governance.inspect,
             "/governance/withdraw": governance.withdraw,
             "/governance/answer": governance.answered,
         }

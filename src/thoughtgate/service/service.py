@@ -8,18 +8,22 @@ after that, a session can act on its own calls only.
 
 import asyncio
 import contextlib
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
-from thoughtgate.core.commands import AskTask, EndTask, PersonAnswered
+from thoughtgate.core.commands import AskTask, EndTask, InspectAnswer, PersonAnswered
 from thoughtgate.core.events import CallJudged
-from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
+from thoughtgate.core.run_summary import outcome_of
 from thoughtgate.core.server_requests import MEMBER
 from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
+from thoughtgate.core.task import wants_task
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.gate.clock import monotonic, new_id, now
+from thoughtgate.gate.contents.inspection import inspect_answer
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.run_identity import principal_of
@@ -37,12 +41,13 @@ from thoughtgate.service.shim_session import (
 )
 from thoughtgate.wire.methods import (
     INPUT_REQUIRED,
-    LISTINGS,
+    SCREENED,
     Named,
     named_by,
     named_by_server,
     named_in_requests,
 )
+from thoughtgate.wire.revisions import is_modern
 
 SETTLE_EVERY_S: Final = 0.1
 """Poll interval for decisions while calls are held."""
@@ -81,8 +86,21 @@ class Governance:
         self._by_name: dict[str, str] = {}
         """Sessions of callers that opened none, by the name of their server."""
         self._withheld = sorted(withheld)
+        self.relayed: Collection[str] = ()
+        """Names of the remote servers, whose shims have our own proxy behind them."""
+        self.login_page = ""
+        """The console's page for signing in to servers; empty without a console."""
+        self.reports_verdicts = False
+        """Whether this process reports verdicts to the operator, so that shims need not."""
+        self.own_variables: Mapping[str, Mapping[str, str]] = {}
+        """Variables for the gate's own proxies, by the name of their server, although withheld from
+        servers. They are in no file and on no command line."""
+        self.identities: Mapping[str, tuple[str, ...]] = {}
+        """The URLs of remote servers, by their names: their shims run the gate's own proxy."""
         self._held: HeldCalls[ShimSession] = HeldCalls(governor, self._decided)
         self._verdicts: dict[str, Verdict] = {}
+        self._granted: dict[str, Verdict] = {}
+        """Verdicts of running calls that became tasks although nobody had to approve them."""
         """Verdicts on calls that were held, until their shims fetch them."""
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
@@ -93,6 +111,7 @@ class Governance:
         """Handle a heartbeat: of a new shim, of a known one, or of one that says goodbye."""
         server = string_of(body, "server_id")
         if body.get("hello") is True:
+            self._identify(server, body.get("command"))
             return self._welcome(server, known_process(body.get("pid")))
         ident = body.get("session_id", self._by_name.get(server))
         session = self.sessions.get(ident) if isinstance(ident, str) else None
@@ -122,7 +141,7 @@ class Governance:
         """Return the state of a held call, waiting for news; None if the call is unknown."""
         deadline = monotonic() + min(wait_s, MAX_WAIT_S)
         async with self._news:
-            while call_id in self._held:
+            while call_id in self._held or call_id in self._granted:
                 left = deadline - monotonic()
                 if left <= 0:
                     return {"task_id": call_id, "status": "pending", "shutdown": False}
@@ -160,18 +179,42 @@ class Governance:
         at = now()
         # Validate all of them first: a batch is recorded as a whole or not at all.
         records = [read_record(item, session.server, session.id, at) for item in told]
+        self._introduce(session, body)
         for record in records:
             self._note(session, record)
         self.governor.flush()
         return {"shutdown": self.shutting_down}
 
-    def mask(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Mask the secrets in a server's answer."""
-        self._session_of(body)  # refuses a session that is unknown or lost
+    def inspect(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Inspect a message of a server; a result that must wait is held from now on."""
+        session, call_id, at = self._session_of(body), string_of(body, "call_id"), now()
         said = body.get("body")
         if not isinstance(said, dict):
             wrong("body must be an object")
-        return {"body": self.governor.mask(said, of_task=body.get("of_task") is True)}
+        if call_id and call_id not in session.open_calls:
+            wrong("there is no such call")
+        command = InspectAnswer(
+            0,
+            call_id,
+            said,
+            at,
+            of_task=body.get("of_task") is True,
+            can_wait=body.get("can_wait") is not False,
+        )
+        inspected = inspect_answer(
+            self.governor, session.server, session.id, self._principal, command
+        )
+        _, kept, _, findings, held, workflow, outcome = inspected
+        if held:
+            settled = self.governor.ask(held, workflow, at, owner=session.owner)
+            if settled is None:
+                self._held.hold(held, session, held)
+            else:
+                # Nobody can be asked, so nobody releases it.
+                kept, held = None, ""
+        self.governor.flush_quietly()
+        answer = {"body": kept, "findings": findings, "outcome": outcome}
+        return {**answer, "held": held, "workflow": workflow} if held else answer
 
     def withdraw(self, body: dict[str, Any]) -> None:
         """Withdraw the approval request of a held call that its caller no longer waits for."""
@@ -251,6 +294,9 @@ class Governance:
         if command.call_id not in session.open_calls:
             return []
         held = self.governor.judge.open_call(command.call_id)
+        granted = self._granted.get(command.call_id)
+        if granted is not None:
+            return tasks.make_granted(session.id, command, held, granted)
         return tasks.make(session.id, command, held.call) if held is not None else []
 
     def _tell(self, told: list[Told]) -> None:
@@ -270,11 +316,24 @@ class Governance:
             "session_id": session.id,
             "profile": self.governor.policy.profile,
             "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
+            "offers_tasks": self.governor.offers_tasks,
             "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
+            "relayed": server in self.relayed,
+            "login_page": self.login_page,
+            "env": dict(self.own_variables.get(server, {})),
             "log_format": self.settings.telemetry.log_format,
             "log_level": self.settings.telemetry.log_level,
+            "is_reported": self.reports_verdicts,
         }
+
+    def _identify(self, server: str, command: Any) -> None:
+        """Note which program a server's id stands for, so that it gets the right pins."""
+        known = self.identities.get(server)
+        if known is None and isinstance(command, list):
+            known = tuple(word for word in command if isinstance(word, str))
+        if known:
+            self.governor.identify(server, known)
 
     def _open_session(self, server: str, pid: int = 0) -> ShimSession:
         if len(self.sessions) >= MAX_SESSIONS:
@@ -310,12 +369,16 @@ class Governance:
             self._empty.set()
         at = now()
         for call_id, opened in session.open_calls.items():
+            self._granted.pop(call_id, None)
             unsent = self._verdicts.pop(call_id, None) is not None
             if self._held.drop(call_id):
                 unsent = True
                 self.governor.withdraw(call_id, "the caller is gone", at)
             self.governor.note(opened.end(call_id, session, at, unsent=unsent))
         session.open_calls.clear()
+        for held in self._held.held_for(session):
+            self._held.drop(held)
+            self.governor.withdraw(held, "the caller is gone", at)
         self.governor.flush_quietly()
 
     def _judge(
@@ -330,6 +393,7 @@ class Governance:
             raise PeerError("service_unavailable", "too many calls are open")
         size = body.get("bytes_in")
         at = now()
+        self._introduce(session, body)
         question = CallRequest(
             session.server,
             session.id,
@@ -342,24 +406,61 @@ class Governance:
             params,
             listed=string_of(body, "listed") if "listed" in body else "",
             client=string_of(body, "client") if "client" in body else "",
+            message_id=ident if isinstance(ident := body.get("id"), str | int) else None,
         )
         verdict, call_id, _ = self.governor.rule(question)
         if verdict.action == LIST:
             return {"decision": "list_tools", "shutdown": False}
+        if _is_late(body):
+            return self._not_delivered(session, call_id, named[0].name)
         if verdict.action == APPROVE:
-            settled = self.governor.ask(call_id, verdict.workflow, at, owner=session.owner)
-            if settled is None:
-                self._held.hold(call_id, session, call_id)
-            else:
-                verdict = settled.verdict
-        if not self._is_recorded():
-            verdict = _UNRECORDED
-            if self._held.drop(call_id):
-                self.governor.withdraw(call_id, verdict.reason, now())
+            verdict = self._ask(session, verdict, call_id, at)
+        elif verdict.action == FORWARD and self._makes_task(session, method, params, named[0].name):
+            # The shim holds the call until its task is made; the verdict comes with that.
+            self._granted[call_id] = verdict
+            verdict = verdict._replace(action=APPROVE)
+        verdict = self._if_recorded(verdict, call_id)
         if call_id:
             refused = verdict.kind if verdict.action == DENY else ""
             session.open_calls[call_id] = UnfinishedCall(named[0].name, refused)
         return self._answer(verdict, call_id, named[0].name)
+
+    def _if_recorded(self, verdict: Verdict, call_id: str) -> Verdict:
+        """Return the verdict, or a refusal if the record cannot be written."""
+        if self._is_recorded():
+            return verdict
+        self._granted.pop(call_id, None)
+        if self._held.drop(call_id):
+            self.governor.withdraw(call_id, _UNRECORDED.reason, now())
+        return _UNRECORDED
+
+    def _not_delivered(self, session: ShimSession, call_id: str, tool: str) -> dict[str, Any]:
+        """End a call whose shim has refused it, or in development passed it on, without a verdict."""
+        self.governor.withdraw(call_id, TOO_LATE, now())
+        end = UnfinishedCall(tool).end(call_id, session, now(), unsent=True)
+        self.governor.note(end._replace(body={**end.body, "error": _LATE_ERROR}))
+        self.governor.flush_quietly()
+        return self._answer(Verdict(DENY, "governance", "service_unavailable"), call_id)
+
+    def _ask(self, session: ShimSession, verdict: Verdict, call_id: str, at: float) -> Verdict:
+        """Hold a call that a person must approve; return the verdict if it is known already."""
+        settled = self.governor.ask(call_id, verdict.workflow, at, owner=session.owner)
+        if settled is not None:
+            return settled.verdict
+        self._held.hold(call_id, session, call_id)
+        return verdict
+
+    def _makes_task(
+        self, session: ShimSession, method: str, params: dict[str, Any], tool: str
+    ) -> bool:
+        """Tell whether a call that nobody has to approve becomes a task all the same."""
+        wanted = not is_modern(params) and wants_task(method, params, modern=False)
+        return wanted and self.governor.makes_task(session.server, tool)
+
+    def _introduce(self, session: ShimSession, body: dict[str, Any]) -> None:
+        """Have the record say who the agent of a shim is, as far as the shim knows."""
+        client = string_of(body, "client") if "client" in body else ""
+        self.governor.introduce(session.id, client=client, principal=self._principal)
 
     def _decided(self, session: ShimSession, event: CallJudged) -> None:
         del session  # any request that names the call may fetch its verdict
@@ -390,33 +491,43 @@ class Governance:
             "gate": verdict.gate,
         }
         if not verdict.enforced:
-            answer["outcome"] = "WOULD_BLOCK"
+            answer["outcome"] = outcome_of(verdict.kind)
             answer["tool"] = self.governor.judge.recorded_name(tool)
         if verdict.action == DENY or not verdict.enforced:
             answer["kind"] = verdict.kind or "approval"
         optional = {
-            "redact": verdict.redact,
+            "inspect": verdict.redact or verdict.inspect,
+            "findings": verdict.findings,
             "trace": verdict.trace,
             "workflow": verdict.workflow,
             "retry_after": verdict.retry_after_s,
-            "prompt": self.governor.prompt(call_id) if waits else "",
+            "scopes": verdict.scopes,
+            "missing_scopes": verdict.missing_scopes,
+            **(self.governor.notice(call_id)._asdict() if waits else {}),
         }
         return answer | {name: value for name, value in optional.items() if value}
 
     def _screen(self, session: ShimSession, method: str, params: dict[str, Any]) -> dict[str, Any]:
         entries = params.get("entries")
-        if method not in LISTINGS or not isinstance(entries, list):
+        if method not in SCREENED or not isinstance(entries, list):
             raise PeerError("invalid_params", "there is nothing to screen in this")
         offered = tuple(entry for entry in entries if isinstance(entry, dict))
-        hidden = self.governor.screen(session.server, session.id, method, offered, now())
+        about = (session.server, session.id, method, offered, now())
+        hidden = self.governor.screen(*about, is_last=params.get("last") is not False)
         self.governor.flush_quietly()
-        return {"decision": "forward", "hidden": sorted(hidden), "shutdown": self.shutting_down}
+        return {
+            "decision": "forward",
+            "hidden": sorted(hidden),
+            "offers_tasks": self.governor.offers_tasks,
+            "shutdown": self.shutting_down,
+        }
 
     def _note(self, session: ShimSession, record: Record) -> None:
         """Record an event, and update the session's open calls and its server's process group."""
         if record.type == SERVER_STARTED:
             session.follow_server(record.body.get("server"))
         elif record.type == CALL_END:
+            self._granted.pop(record.body["call"]["call_id"], None)
             ended = session.open_calls.pop(record.body["call"]["call_id"], None)
             if ended is None:
                 # The call ended when its shim was declared lost, or belongs to another session.
@@ -424,8 +535,16 @@ class Governance:
         self.governor.note(record)
 
 
+TOO_LATE: Final = "the verdict came too late: the shim did not wait for it"
+_LATE_ERROR: Final = {"class": "policy_block", "kind": "service_unavailable", "message": TOO_LATE}
 _UNRECORDED: Final = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
 _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}
+
+
+def _is_late(body: dict[str, Any]) -> bool:
+    """Tell whether a shim has given up waiting for the verdict that it asked for."""
+    until = body.get("waits_until")
+    return isinstance(until, int | float) and monotonic() > until
 
 
 def _named(method: str, params: dict[str, Any], *, by_server: bool) -> list[Named] | str:

@@ -20,8 +20,8 @@ from thoughtgate.core.record_events import (
     ERROR,
     FRAME_REFUSED,
     MESSAGE,
-    SERVER_EXITED,
-    SERVER_STARTED,
+    REQUEST_FAILED,
+    SERVER_EVENTS,
     Record,
     call_ended,
 )
@@ -39,7 +39,7 @@ MAX_OPEN_CALLS: Final = 100_000
 MAX_SKEW_S: Final = 86_400.0
 """How old a reported event may be: a night with the laptop's lid closed."""
 
-_REPORTED: Final = frozenset({MESSAGE, FRAME_REFUSED, CALL_END, SERVER_STARTED, SERVER_EXITED})
+_REPORTED: Final = frozenset({MESSAGE, FRAME_REFUSED, REQUEST_FAILED, CALL_END, *SERVER_EVENTS})
 """Event types that only a shim can observe; the service records all others itself."""
 
 _PARTS: Final = 3
@@ -154,6 +154,8 @@ def read_record(item: Any, server: str, session: str, at: float) -> Record:
         wrong("a shim does not report such events")
     if not isinstance(when, int | float) or not math.isfinite(when) or abs(when - at) > MAX_SKEW_S:
         wrong("the time of a record is that of its event")
+    if kind == REQUEST_FAILED and not isinstance(body.get("request"), dict):
+        wrong("a failed request is described")
     if kind == CALL_END:
         call = body.get("call")
         if not isinstance(call, dict) or not isinstance(call.get("call_id"), str):

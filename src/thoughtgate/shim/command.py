@@ -84,6 +84,8 @@ def _check_values(found: dict[str, str]) -> None:
         raise UsageError("--profile is production or development")
     if not os.path.isabs(found.get("state_dir", "/")):
         raise UsageError("--state-dir must be an absolute path")
+    if "entry" in found and not found.keys() & {"run", "endpoint", "state_dir"}:
+        raise UsageError("--entry needs --run or --state-dir")
 
 
 def run_shim(arguments: list[str], usage: str) -> int:
@@ -126,17 +128,20 @@ def _run(options: Options) -> int:
     if options.run or options.endpoint:
         from thoughtgate.shim.service_authority import connect
 
+        told = _as_told(options, environ)
         authority, setup, withheld, own = connect(
-            server, options.run, options.endpoint, _as_told(options, environ), options.entry
+            server, options.command, (options.run, options.endpoint), told, options.entry
         )
     else:
         from thoughtgate.process.memory import collect_rarely
 
         collect_rarely()
+        own = _installed_variables(options) if options.entry else {}
         from thoughtgate.shim.standalone import govern_locally
 
         authority, setup, principal, withheld = govern_locally(
             server,
+            options.command,
             environ,
             config=options.config,
             state_dir=options.state_dir,
@@ -145,6 +150,18 @@ def _run(options: Options) -> int:
         )
     environment = server_environment(environ, withheld) | own
     return PollLoop(options.command, setup, authority, environment, principal).run()
+
+
+def _installed_variables(options: Options) -> dict[str, str]:
+    """Return the variables that ``install`` keeps for this server alone.
+
+    Raises:
+        UsageError: the server must not start, because its variables are not known.
+    """
+    from thoughtgate.gate.installs.entry_variables import read_entry
+    from thoughtgate.gate.run_file import variables_of
+
+    return variables_of(read_entry(options.state_dir, options.entry))
 
 
 def _as_told(options: Options, environ: dict[str, str]) -> dict[str, str]:

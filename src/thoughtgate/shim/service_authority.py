@@ -1,29 +1,35 @@
 """Service authority: asks the governance service of the run for every verdict.
 
-The service judges, requests approvals and keeps the record. The shim must never forward a
-call that the service did not allow: a missing, late or invalid reply counts as a denial. In
-the development profile the call is forwarded, with a message on stderr.
+The service judges, requests approvals and keeps the record. A call that the service did not allow
+is never forwarded: a missing, late or invalid reply is a denial, or in development a message.
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from thoughtgate.core.answers import RELAY_KEY
 from thoughtgate.core.commands import (
     AskPeople,
     AskTask,
     EndTask,
+    InspectAnswer,
     JudgeCall,
-    MaskAnswer,
     PersonAnswered,
     ScreenList,
     Withdraw,
 )
-from thoughtgate.core.elicitation import Promises
-from thoughtgate.core.events import AnswerMasked, CallJudged, Event, ListScreened, TaskAnswered
+from thoughtgate.core.elicitation import HoldNotice, Promises
+from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.core.server_requests import is_server_key
-from thoughtgate.core.session_replies import MAX_HELD, ORPHAN_AFTER_S, SessionSettings
+from thoughtgate.core.session_replies import (
+    MAX_HELD,
+    ORPHAN_AFTER_S,
+    CorrelationIds,
+    SessionSettings,
+)
 from thoughtgate.core.tool_listing import LIST_FIRST
 from thoughtgate.errors import KINDS
 from thoughtgate.gate.authority import prompts
@@ -37,15 +43,18 @@ from thoughtgate.shim.service_connection import Link
 from thoughtgate.shim.service_handshake import (
     EVALUATE_S,
     SUCCESS,
+    Reply,
     find_run,
+    findings_in,
     greet,
     read_object,
     server_variables,
+    text_in,
     wait_on,
 )
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message, RequestId
-from thoughtgate.wire.methods import LISTINGS
+from thoughtgate.wire.methods import SCREENED
 
 if TYPE_CHECKING:
     from thoughtgate.telemetry.logs import Log
@@ -85,8 +94,6 @@ UNRECORDED: Final = "record"
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-Reply: TypeAlias = dict[str, Any] | None
-"""The service's reply to a request; None if there is none, or not a valid one."""
 
 OnReply: TypeAlias = Callable[[Reply], list[Event]]
 
@@ -95,21 +102,27 @@ class ServiceAuthority:
     """Judges by asking the governance service."""
 
     def __init__(self, run: RunFile, server: str, session: str) -> None:
+        # The service gives each session a random id.
+        self._errors = CorrelationIds(session)
         self.stop_reason = ""
         self.log: Log | None = None
         """Where messages go as JSON lines; None for plain text."""
+        self.is_reported = False  # Whether the service itself reports verdicts to the operator.
         self._run = run
         self._server = server
         self._session = session
         self._enforce = run.profile == PRODUCTION
+        self.offers_tasks = False
+        """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
         self._news = self._link()
         self._held: dict[str, tuple[Link, RequestId]] = {}
         self._tasked: set[str] = set()
-        self._prompts: dict[str, str] = {}
-        """Texts of the agent's own prompts about calls that are about to be held."""
+        self._notices: dict[str, HoldNotice] = {}
+        """What the agent's program is told about calls that are about to be held."""
+        self._client = ""
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
         self._late: list[Event] = []
@@ -119,6 +132,11 @@ class ServiceAuthority:
         """False while the service cannot write the record: then nothing is forwarded."""
         self._look_at = 0.0
         self._turned_at = self._next_pulse = monotonic()
+
+    @property
+    def errors(self) -> CorrelationIds:
+        """The ids of errors that belong to no call."""
+        return self._errors
 
     @property
     def interval_s(self) -> float:
@@ -158,27 +176,36 @@ class ServiceAuthority:
         raise AssertionError((driver, command))
 
     def screen(self, driver: SessionDriver, command: ScreenList) -> ListScreened | None:
-        """Request which entries of a list to hide."""
+        """Request which entries of a list, or which part of a handshake, to hide."""
         del driver
         self._evaluate(
             command,
-            lambda reply: [ListScreened(command.key, self._hidden(command, reply), now())],
+            lambda reply: [self._screened(command, reply)],
             direction="server_to_agent",
-            params={"entries": command.entries},
+            params={"entries": command.entries, "last": command.is_last},
             message_type="response",
         )
         return None
 
-    def mask(self, driver: SessionDriver, command: MaskAnswer) -> AnswerMasked | None:
-        """Have the secrets in an answer masked."""
+    def inspect(self, driver: SessionDriver, command: InspectAnswer) -> AnswerInspected | None:
+        """Have a message of the server inspected."""
         del driver
-
-        def answer(reply: Reply) -> list[Event]:
-            masked = reply.get("body") if reply is not None else None
-            return [AnswerMasked(command.key, masked if isinstance(masked, dict) else None, now())]
-
-        self._post("/governance/mask", answer, body=command.body, of_task=command.of_task)
+        about = {
+            name: getattr(command, name) for name in ("call_id", "body", "of_task", "can_wait")
+        }
+        self._post("/governance/inspect", lambda reply: self._inspected(command, reply), **about)
         return None
+
+    def _inspected(self, command: InspectAnswer, reply: Reply) -> list[Event]:
+        body = reply.get("body") if reply is not None else None
+        findings = findings_in(reply)
+        if (outcome := text_in(reply, "outcome")) and not self.is_reported:
+            words = ", ".join(f"{check} at {where}" for check, _, where in findings)
+            self._would(outcome, f"a result: {words}", None, gate="contents", policy_reason=words)
+        # Without a valid reply, the agent gets an error and never the original.
+        kept = body if isinstance(body, dict) else None
+        more = (findings, text_in(reply, "held"), text_in(reply, "workflow"))
+        return [AnswerInspected(command.key, kept, now(), *more)]
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
         """Wait for the decision: the service has sent the approval request with its verdict."""
@@ -186,7 +213,7 @@ class ServiceAuthority:
         link = self._link()
         self._held[command.call_id] = (link, command.key)
         events = self._await_people(command.call_id)
-        events += prompts(command, self._prompts.pop(command.call_id, ""))
+        events += prompts(command, self._notices.pop(command.call_id, HoldNotice()))
         if command.params is None:
             return events
         self._tasked.add(command.call_id)
@@ -224,9 +251,14 @@ class ServiceAuthority:
         told = {"task_id": command.call_id, "reason": command.reason}
         self._post("/governance/withdraw", _heed_nothing, **told)
 
+    def introduce(self, driver: SessionDriver) -> None:
+        """Tell the service with the next events what the agent's client says about itself."""
+        self._client = driver.session.prompts.client
+
     def note(self, record: Record) -> None:
         """Queue an event for the service's record."""
-        if record.type == FRAME_REFUSED and "outcome" in record.body["frame"]:
+        is_passed = record.type == FRAME_REFUSED and "outcome" in record.body["frame"]
+        if is_passed and not self.is_reported:
             frame = record.body["frame"]
             if self.log is not None:
                 self.log.record(record)
@@ -268,7 +300,8 @@ class ServiceAuthority:
         for link in self._links():
             if stopped_s > STOPPED_S:
                 link.extend(stopped_s)
-            events += link.expire(moment)
+            # Calls do not wait for a stopped service: they are denied after their own timeout.
+            events += link.expire(moment, 0 if link is self._calls else self._run.pid)
         if self._pulse.descriptor < 0:
             # The service closed the connection: a heartbeat finds out whether it still runs.
             self._next_pulse = moment
@@ -309,12 +342,12 @@ class ServiceAuthority:
         self, link: Link, path: str, answer: OnReply, deadline: float, **fields: Any
     ) -> list[Event]:
         """Send a request of this session; return events only if it fails at once."""
-        body = _body({"server_id": self._server, "session_id": self._session, **fields})
+        said = {"server_id": self._server, "session_id": self._session, "waits_until": deadline}
 
         def on_reply(status: int, body: bytes) -> list[Event]:
             return answer(read_object(status, body))
 
-        return link.request("POST", path, body, on_reply, deadline)
+        return link.request("POST", path, _body(said | fields), on_reply, deadline)
 
     def _ask(self, path: str, answer: OnReply, **fields: Any) -> list[Event]:
         return self._request(self._calls, path, answer, monotonic() + EVALUATE_S, **fields)
@@ -330,10 +363,10 @@ class ServiceAuthority:
     def _judged(self, command: JudgeCall, reply: Reply) -> list[Event]:
         if reply is not None and reply.get("shutdown") is True:
             self.stop_reason = "the run is over"
-        verdict, call_id = self._verdict(reply, command), _text(reply, "call_id")
-        prompt = _text(reply, "prompt")
-        if prompt and verdict.action == APPROVE:
-            self._prompts[call_id] = prompt
+        verdict, call_id = self._verdict(reply, command), text_in(reply, "call_id")
+        if verdict.action == APPROVE:
+            said = (text_in(reply, name) for name in HoldNotice._fields)
+            self._notices[call_id] = HoldNotice(*said)
         return [CallJudged(command.key, verdict, call_id, now())]
 
     def _verdict(self, reply: Reply, command: JudgeCall | None = None) -> Verdict:
@@ -345,24 +378,27 @@ class ServiceAuthority:
         if decision == "list_tools":
             return LIST_FIRST
         if decision == "forward":
-            if outcome := _text(reply, "outcome"):
-                gate, kind, tool = (_text(reply, key) for key in ("gate", "kind", "tool"))
+            if (outcome := text_in(reply, "outcome")) and not self.is_reported:
+                gate, kind, tool = (text_in(reply, key) for key in ("gate", "kind", "tool"))
                 words = f"{tool!r}, {gate} gate, {kind}"
                 self._would(outcome, words, command, tool=tool, gate=gate, policy_reason=kind)
-            gate, trace = _text(reply, "gate"), _text(reply, "trace")
-            redact = said.get("redact") is True
-            return Verdict(FORWARD, gate, enforced=not outcome, redact=redact, trace=trace)
+            gate, trace = text_in(reply, "gate"), text_in(reply, "trace")
+            inspect = said.get("inspect") is True
+            return Verdict(FORWARD, gate, enforced=not outcome, inspect=inspect, trace=trace)
         if decision == "pending_approval":
-            return Verdict(APPROVE, "approval", workflow=_text(reply, "workflow"))
+            return Verdict(APPROVE, "approval", workflow=text_in(reply, "workflow"))
         if decision == "deny":
-            kind = _text(reply, "kind")
+            kind = text_in(reply, "kind")
             wait_s = said.get("retry_after")
             return Verdict(
                 DENY,
-                _text(reply, "gate"),
+                text_in(reply, "gate"),
                 # A newer service may send a kind that this shim does not know.
                 kind if kind in KINDS else "governance_denied",
                 retry_after_s=float(wait_s) if isinstance(wait_s, int | float) else 0.0,
+                scopes=text_in(reply, "scopes"),
+                missing_scopes=text_in(reply, "missing_scopes"),
+                findings=findings_in(reply),
             )
         return self._no_answer(command)
 
@@ -395,13 +431,20 @@ class ServiceAuthority:
             **{**asked, **facts},
         )
 
-    def _hidden(self, command: ScreenList, reply: Reply) -> frozenset[str]:
+    def _screened(self, command: ScreenList, reply: Reply) -> ListScreened:
+        if reply is not None and "offers_tasks" in reply:
+            self.offers_tasks = reply["offers_tasks"] is True
+        return ListScreened(command.key, self._hidden(command, reply), now(), self.offers_tasks)
+
+    def _hidden(self, command: ScreenList, reply: Reply) -> frozenset[str] | None:
         hidden = reply.get("hidden") if reply is not None else None
         if isinstance(hidden, list):
             return frozenset(name for name in hidden if type(name) is str)
         if not self._enforce:
             return frozenset()
-        key = LISTINGS[command.method].key
+        if command.method != "initialize":
+            return None  # An empty list would say that the server has no tools.
+        key = SCREENED[command.method].key
         names = (entry.get(key) for entry in command.entries)
         return frozenset(name for name in names if type(name) is str)
 
@@ -466,11 +509,13 @@ class ServiceAuthority:
             return
         self._handed_at = moment
         batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
-        told = {
+        told: dict[str, Any] = {
             "server_id": self._server,
             "session_id": self._session,
             "records": [[record.type, record.at, record.body] for record in batch],
         }
+        if self._client:
+            told["client"] = self._client
         data = _body(told)
 
         def answer(status: int, body: bytes) -> list[Event]:
@@ -486,9 +531,15 @@ class ServiceAuthority:
 
 
 def connect(
-    server: str, key: str, endpoint: str, environ: Mapping[str, str], entry: str = ""
+    server: str,
+    command: tuple[str, ...],
+    service: tuple[str, str],
+    environ: Mapping[str, str],
+    entry: str = "",
 ) -> tuple[ServiceAuthority, SessionSettings, list[str], dict[str, str]]:
     """Find the service, wait until it is ready, and open a session with it.
+
+    ``command`` is the server's command line, ``service`` the run's key and the endpoint.
 
     Also returns the names of the variables that the server must not see, and the variables of
     ``entry`` that only the server may see.
@@ -497,12 +548,12 @@ def connect(
         UsageError: the run file or the endpoint is invalid, or the server must not start.
         PeerGone: the service does not answer.
     """
-    run = find_run(key, endpoint, environ)
+    run = find_run(*service, environ)
     own = server_variables(run, entry)
-    reply = greet(run, server)
+    reply = greet(run, server, command)
     # The service's reply takes precedence: the run file may be out of date.
-    run = run._replace(profile=_text(reply, "profile") or PRODUCTION)
-    session = _text(reply, "session_id")
+    run = run._replace(profile=text_in(reply, "profile") or PRODUCTION)
+    session = text_in(reply, "session_id")
     timeout_s = reply.get("timeout_s")
     held = reply.get("max_held")
     setup = SessionSettings(
@@ -511,20 +562,26 @@ def connect(
         enforce=run.profile == PRODUCTION,
         timeout_s=float(timeout_s) if isinstance(timeout_s, int | float) else ORPHAN_AFTER_S,
         max_held=held if isinstance(held, int) else MAX_HELD,
+        relay_key=os.urandom(16).hex() if reply.get("relayed") is True else "",
+        login_page=text_in(reply, "login_page"),
     )
     withheld = [name for name in reply.get("withheld", []) if isinstance(name, str)]
+    own.update((name, value) for name, value in reply.get("env", {}).items() if value)
+    if setup.relay_key:
+        own[RELAY_KEY] = setup.relay_key
     authority = ServiceAuthority(run, server, session)
-    authority.log = _open_log(reply)
+    authority.log, authority.is_reported = _open_log(reply), reply.get("is_reported") is True
+    authority.offers_tasks = reply.get("offers_tasks") is True
     return authority, setup, withheld, own
 
 
 def _open_log(reply: dict[str, Any]) -> "Log | None":
     """Return the configured log; None for plain text."""
-    if _text(reply, "log_format") != "json":
+    if text_in(reply, "log_format") != "json":
         return None
     from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
 
-    return Log("shim", level=_text(reply, "log_level") or INFO, form=JSON)
+    return Log("shim", level=text_in(reply, "log_level") or INFO, form=JSON)
 
 
 def _body(value: dict[str, Any]) -> bytes:
@@ -540,9 +597,4 @@ def _heed_nothing(reply: Reply) -> list[Event]:
 
 def _is_recorded(reply: Reply) -> bool:
     """Tell whether the service could record its verdict."""
-    return bool(_text(reply, "call_id")) and _text(reply, "gate") != UNRECORDED
-
-
-def _text(reply: Reply, key: str) -> str:
-    value = reply.get(key) if reply is not None else None
-    return value if isinstance(value, str) else ""
+    return bool(text_in(reply, "call_id")) and text_in(reply, "gate") != UNRECORDED

@@ -13,9 +13,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from thoughtgate.core.events import Event
+from thoughtgate.gate.run_file import is_stopped
 
 MAX_REPLY: Final = 16 * 1024 * 1024
 """A reply names at most the hidden entries of a list, and a list has at most ten MiB."""
+
+RESUME_S: Final = 5.0
+"""How long a service that was stopped may take to reply after it goes on."""
 
 _READ: Final = 65536
 
@@ -94,9 +98,18 @@ class Link:
             events += self._receive()
         return events
 
-    def expire(self, at: float) -> list[Event]:
-        """Close a connection whose oldest request is overdue."""
-        return self.fail() if self._sent and self._sent[0].deadline < at else []
+    def expire(self, at: float, service: int = 0) -> list[Event]:
+        """Close a connection whose oldest request is overdue.
+
+        If the process ``service`` is stopped (Ctrl-Z), its replies are awaited until it goes on.
+        Agents start servers in groups of their own, where the terminal does not stop the shim.
+        """
+        if not self._sent or self._sent[0].deadline >= at:
+            return []
+        if is_stopped(service):
+            self.extend(at + RESUME_S - self._sent[0].deadline)
+            return []
+        return self.fail()
 
     def extend(self, by_s: float) -> None:
         """Extend all timeouts, as after a stop (Ctrl-Z) during which no reply could be read."""

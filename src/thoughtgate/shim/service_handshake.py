@@ -9,12 +9,12 @@ import os
 import select
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from thoughtgate.core.events import Event
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.clock import monotonic
-from thoughtgate.gate.run_file import RunFile, has_ended, read_run_file, run_path
+from thoughtgate.gate.run_file import RunFile, has_ended, read_run_file, run_path, variables_of
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.shim.service_connection import Link
 
@@ -27,6 +27,11 @@ ATTEMPTS: Final = 20
 """Attempts to reach a service that is still starting (F-016a)."""
 
 SUCCESS: Final = 200
+
+_PARTS: Final = 3  # of a finding: check, tier, place
+
+Reply: TypeAlias = dict[str, Any] | None
+"""The service's reply to a request; None if there is none, or not a valid one."""
 
 TOKEN_VARIABLE: Final = "THOUGHTGATE_GOVERNANCE_TOKEN"  # noqa: S105 - the name, not the token
 
@@ -56,13 +61,12 @@ def server_variables(run: RunFile, entry: str) -> dict[str, str]:
     """
     if not entry:
         return {}
-    told = run.entries.get(entry, {"problem": "the run does not know this entry; start it again"})
-    if not isinstance(told.get("env"), dict):
-        raise UsageError(f"this server is not started: {told.get('problem')}")
-    return {str(name): str(value) for name, value in told["env"].items()}
+    return variables_of(
+        run.entries.get(entry, {"problem": "the run does not know this entry; start it again"})
+    )
 
 
-def greet(run: RunFile, server: str) -> dict[str, Any]:
+def greet(run: RunFile, server: str, command: tuple[str, ...] = ()) -> dict[str, Any]:
     """Wait until the service is healthy, because it may still be starting, then open a session.
 
     Raises:
@@ -75,7 +79,8 @@ def greet(run: RunFile, server: str) -> dict[str, Any]:
             break
         time.sleep(wait_s)
         wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-    hello = {"server_id": server, "hello": True, "pid": os.getpid()}
+    # The command line tells servers apart that are called the same; the service keeps a digest.
+    hello = {"server_id": server, "hello": True, "pid": os.getpid(), "command": command}
     reply = read_object(*exchange(run, "POST", "/governance/heartbeat", json.dumps(hello).encode()))
     if reply is None:
         raise PeerGone(
@@ -122,3 +127,16 @@ def read_object(status: int, body: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def text_in(reply: Reply, key: str) -> str:
+    """Return a text of a reply; empty if there is none."""
+    value = reply.get(key) if reply is not None else None
+    return value if isinstance(value, str) else ""
+
+
+def findings_in(reply: Reply) -> tuple[tuple[str, str, str], ...]:
+    """Return what the content checks found, as check, tier and place."""
+    told = (reply or {}).get("findings")
+    listed = told if isinstance(told, list) else []
+    return tuple((str(one[0]), str(one[1]), str(one[2])) for one in listed if len(one) == _PARTS)

@@ -4,7 +4,7 @@ Imported only in that case; a shim that uses a governance service does not pay f
 """
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from thoughtgate.config.secrets import secret_names
@@ -27,6 +27,7 @@ from thoughtgate.process.memory import settle_memory
 
 def govern_locally(
     server: str,
+    command: Sequence[str],
     environ: dict[str, str],
     *,
     config: str,
@@ -36,7 +37,8 @@ def govern_locally(
 ) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
     """Load the config and start the run; also return the principal and the variables to withhold.
 
-    All but ``server`` and ``environ`` are options of the shim; empty for the defaults.
+    ``command`` is the server's command line. All but these and ``environ`` are options of the shim;
+    empty for the defaults.
 
     Raises:
         ConfigError: the config is invalid; nothing was started.
@@ -66,6 +68,7 @@ def govern_locally(
         observe=observe,
         governed=describe_governed(find_agent()),
     )
+    governor.identify(server, command)
     watch_config(governor, loaded, environ, say)
     governor.start(now(), server=server, command="shim")
     session = "1"

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 from tests.support.waiting import run_async
 
+from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.core.record_events import Record
 from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.governor import Governor
@@ -17,6 +18,7 @@ class RecordSink:
     def __init__(self) -> None:
         self.noted: list[Record] = []
         self.written = 0
+        self.answer_places = AnswerPlaces()
 
     def note(self, record: Record) -> None:
         self.noted.append(record)
@@ -65,3 +67,18 @@ def test_nothing_is_recorded_after_the_end(capsys: pytest.CaptureFixture[str]) -
     refusals("token expired", "/late")
     assert sink.noted == []
     assert "/late" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_gate_learns_where_its_console_is(is_first: bool) -> None:
+    refusals, sink = ConsoleRefusals(), RecordSink()
+
+    async def main() -> None:
+        if is_first:
+            refusals.console_opened("http://127.0.0.1:4000")
+        refusals.record_with(cast("Governor", sink))
+        if not is_first:
+            refusals.console_opened("http://127.0.0.1:4000")
+
+    run_async(main())
+    assert sink.answer_places.console_url == "http://127.0.0.1:4000"

@@ -11,8 +11,8 @@ from tests.support.waiting import wait_for
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals import gate_row as module
 from thoughtgate.gate.approvals.gate_row import GateRow
+from thoughtgate.stores.engines.postgres import PostgresDatabase, open_postgres
 from thoughtgate.stores.gates import GateStore, RunningGate
-from thoughtgate.stores.postgres import PostgresDatabase, open_postgres
 from thoughtgate.stores.process_owner import own_name
 
 FACTS = {

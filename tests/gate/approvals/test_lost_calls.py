@@ -13,8 +13,8 @@ from thoughtgate.gate.approvals.lost_calls import MESSAGE, OUTCOME_UNKNOWN, Lost
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.engines.postgres import PostgresDatabase, open_postgres
 from thoughtgate.stores.gates import GateStore
-from thoughtgate.stores.postgres import PostgresDatabase, open_postgres
 
 
 @pytest.fixture

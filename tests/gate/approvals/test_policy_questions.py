@@ -8,15 +8,9 @@ import pytest
 
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Refusal, Vote
-from thoughtgate.gate.approvals.policy_questions import (
-    ACCEPTED,
-    LAPSED,
-    REFUSED,
-    Answer,
-    PolicyQuestion,
-    PolicyQuestions,
-)
+from thoughtgate.gate.approvals.policy_questions import PolicyQuestion, PolicyQuestions
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.gate.approvals.standing_questions import ACCEPTED, LAPSED, REFUSED, Answer
 from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.policies import PolicyFile
 

@@ -13,19 +13,25 @@ from tests.support.approvals import (
     a_no,
     a_store,
     a_yes,
-    an_approval,
     held,
 )
 from tests.support.waiting import wait_for
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import DURABLE, PENDING, USE_WITHIN_S, Approval, Refusal, Vote
+from thoughtgate.core.approval import (
+    DURABLE,
+    PENDING,
+    USE_WITHIN_S,
+    Approval,
+    Decision,
+    Refusal,
+    Vote,
+)
 from thoughtgate.core.grant import SESSION, TOOL, Remember
-from thoughtgate.core.judge import Decision
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals import queue as module
 from thoughtgate.gate.approvals.queue import (
-    MAX_SHOWN,
+    ASKED_ONCE,
     SETTLE_EVERY_S,
     ApprovalQueue,
     decision_of,
@@ -168,6 +174,39 @@ def test_a_remembered_decision_answers_at_once(store: ApprovalStore, people: App
     assert desk.facts("run.2")["grant"] == "g1"
     assert desk.use("run.2") is None
     assert desk.use("run.2") is not None
+
+
+def test_a_workflow_may_ask_once_per_tool_and_session(
+    store: ApprovalStore, people: ApprovalStore
+) -> None:
+    desk = a_desk(store, {"default": WorkflowSettings("default", ask="once_per_tool")})
+    ask(desk)
+    (asked,) = store.listed(PENDING)
+    assert asked.reason == f"it deletes{ASKED_ONCE}", "who approves sees what else that allows"
+    people.vote("a1", [a_yes()], NOW + 1)
+    desk.poll(NOW + 2)
+    decision = desk.ask("run.2", held(CALL._replace(arguments={"path": "/y"})), "default", NOW + 3)
+    assert decision is not None
+    assert (decision.approved, decision.auto, decision.by) == (True, True, ANN)
+    other = CALL._replace(name="other"), CALL._replace(session="s2")
+    for number, call in enumerate(other):
+        assert desk.ask(f"run.{number + 3}", held(call), "default", NOW + 4) is None, "asks again"
+    (grant,) = store.grants(NOW + 5)
+    assert (grant.scope, grant.lifetime, grant.by) == (TOOL, SESSION, ANN)
+
+
+def test_a_denial_and_a_timeout_are_not_remembered(
+    store: ApprovalStore, people: ApprovalStore
+) -> None:
+    once = WorkflowSettings("default", ask="once_per_tool", on_timeout="approve", timeout_s=60)
+    desk = a_desk(store, {"default": once})
+    ask(desk)
+    people.vote("a1", [a_no()], NOW + 1)
+    desk.poll(NOW + 2)
+    ask(desk, "run.2", NOW + 3)
+    ((_, decision),) = desk.poll(NOW + 100)
+    assert decision.approved
+    assert store.grants(NOW + 101) == []
 
 
 def test_a_workflow_decides_how_people_are_asked(store: ApprovalStore) -> None:
@@ -549,45 +588,3 @@ def test_old_approvals_are_purged_while_the_desk_is_in_use(
     wait_for(lambda: desk.poll(later + 1) == [])
     assert [each.id for each in people.listed()] == ["a2"]
     assert module.POLL_EVERY_S < 1
-
-
-@pytest.mark.promise("params-are-bound")
-def test_reviewers_see_what_else_a_request_carries(store: ApprovalStore) -> None:
-    extra = {"cwd": "/etc", "password": "hunter2", "text": "x" * MAX_SHOWN}
-    queue = a_desk(store)
-    queue.ask("run.1", held(CALL._replace(extra=extra)), "default", NOW)
-    asked = store.listed()[0]
-    shown = json.loads(asked.extra)
-    assert shown["cwd"] == "/etc"
-    assert "hunter2" not in asked.extra
-    assert asked.folded
-    assert asked.digest != an_approval().digest
-
-
-def test_a_plain_call_has_no_extra(store: ApprovalStore) -> None:
-    a_desk(store).ask("run.1", held(), "default", NOW)
-    assert store.listed()[0].extra == ""
-
-
-@pytest.mark.promise("names-are-masked")
-def test_a_secret_in_a_name_is_masked_for_reviewers_and_in_the_store(store: ApprovalStore) -> None:
-    secret = "hunter2hunter2hunter2"
-    name = f"https://host/?credential={secret}"
-    queue = a_desk(store)
-    queue.ask("run.1", held(CALL._replace(kind="resource", name=name)), "default", NOW)
-    queue.ask("run.2", held(CALL._replace(kind="resource", name=f"{name}3")), "default", NOW)
-    one, other = store.listed()
-    assert secret not in one.tool
-    assert one.tool != other.tool
-
-
-@pytest.mark.promise("grants-end-with-the-definition")
-def test_the_record_names_the_grants_that_ended(store: ApprovalStore) -> None:
-    queue = a_desk(store)
-    queue.ask("run.1", held(CALL._replace(definition="d1")), "default", NOW)
-    (first,) = store.listed()
-    store.vote(first.id, [a_yes()], NOW + 1, remember=Remember(SESSION, TOOL), grant_id="g1")
-    queue.ask("run.2", held(CALL._replace(definition="d1")), "default", NOW + 2)
-    assert queue.facts("run.2")["grant"] == "g1"
-    queue.ask("run.3", held(CALL._replace(definition="d2")), "default", NOW + 3)
-    assert queue.facts("run.3")["ended_grants"] == ["g1"]

@@ -10,12 +10,11 @@ from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_for
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import DURABLE, PENDING, USED, WITHDRAWN, Approval
-from thoughtgate.core.judge import RETRY_S, Decision
+from thoughtgate.core.approval import DURABLE, PENDING, RETRY_S, USED, WITHDRAWN, Approval, Decision
 from thoughtgate.gate.approvals.queue import TAKEN_OVER, ApprovalQueue
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.engines.postgres import PostgresDatabase, connection_info
 from thoughtgate.stores.gates import LIFE_S, GateStore
-from thoughtgate.stores.postgres import PostgresDatabase, connection_info
 
 TIMEOUT_S = 120.0
 WORKFLOWS = {"default": WorkflowSettings("default", timeout_s=TIMEOUT_S)}

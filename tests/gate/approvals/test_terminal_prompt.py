@@ -17,8 +17,11 @@ from tests.support.waiting import PATIENCE_S, wait_for
 
 from thoughtgate.channels.terminal import identity
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import Approval
+from thoughtgate.core.approval import PENDING, Approval
+from thoughtgate.gate.approvals.started_by_agent import STARTED
 from thoughtgate.gate.approvals.terminal_prompt import Asker, TerminalPrompt, owns_terminal
+from thoughtgate.gate.running_gates import announce, describe_governed
+from thoughtgate.process.ancestry import read_process
 from thoughtgate.stores.approvals import ApprovalStore
 
 
@@ -99,6 +102,7 @@ def status(store: ApprovalStore, ident: str) -> str:
 def test_a_person_says_yes(store: ApprovalStore, tmp_path: Path, person: Person) -> None:
     with asking(tmp_path, person):
         ident = ask(store)
+        person.sees("\a")
         person.sees("delete_1 on files")
         person.sees("> ")
         person.types("y looks right\n")
@@ -240,6 +244,24 @@ def test_a_gate_asks_about_its_own_terminal_workflows_only(
     assert desk.use("run.2") is None
     prompt.stop()
     assert "not_here" not in person.seen
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_an_agent_answers_nothing_at_the_terminal_of_a_gate_that_it_started(
+    store: ApprovalStore, tmp_path: Path, person: Person
+) -> None:
+    presence = announce(str(tmp_path), "wrap", **describe_governed(read_process(os.getpid())))
+    assert presence is not None
+    prompt = TerminalPrompt(str(tmp_path), path=person.path, owns=lambda _: True)
+    assert prompt.start()
+    desk = a_desk(store, {"default": WorkflowSettings("default")}, channels=(prompt,))
+    desk.ask("run.1", held(CALL), "default", time.time())
+    person.sees("> ")
+    person.types("y\n")
+    person.sees(f"Not done: {STARTED}")
+    assert [(one.status, one.votes) for one in store.listed()] == [(PENDING, ())]
+    prompt.stop()
+    presence.withdraw()
 
 
 def test_a_gate_without_a_terminal_of_its_own_does_not_ask(tmp_path: Path, person: Person) -> None:

@@ -140,6 +140,19 @@ def test_a_tightened_file_is_accepted_and_later_compared_with(start: Start) -> N
 
 
 @pytest.mark.promise("no-loosening-restart")
+def test_an_agent_accepts_nothing_by_starting_a_gate_with_variables_of_its_own(
+    start: Start,
+) -> None:
+    start.load(DENY)
+
+    chosen = {"THOUGHTGATE_ACTIVE": "1", "WHAT": "deny"}
+    loaded = start.load('schema: 1\ndefault: "${WHAT:-forward}"\n', chosen)
+
+    assert loaded.policy.default == "deny"
+    assert start.accepted_text() == DENY
+
+
+@pytest.mark.promise("no-loosening-restart")
 def test_a_file_that_says_development_now_waits(start: Start) -> None:
     start.load(DENY)
 

@@ -5,6 +5,7 @@ import pytest
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.policy_files import agent_started as module
 from thoughtgate.gate.policy_files.agent_started import agent_started, find_chosen_values
+from thoughtgate.gate.policy_files.parsed_documents import ParsedDocuments
 
 HOME = "/home/ann"
 STATE = f"{HOME}/.local/state/thoughtgate"
@@ -96,12 +97,12 @@ def test_the_state_directory_must_be_an_absolute_path() -> None:
     ],
 )
 def test_no_variable_decides_a_value_of_the_policy(text: str, key: str) -> None:
-    (found,) = find_chosen_values(text, "p.yaml", {"D": "forward"})
+    (found,) = find_chosen_values(text, "p.yaml", {"D": "forward"}, ParsedDocuments())
     assert (found.key, found.line) == (key, 1)
     assert "refers to the variable D" in found.message
-    assert list(find_chosen_values(text, "p.yaml", {})) == []
+    assert list(find_chosen_values(text, "p.yaml", {}, ParsedDocuments())) == []
 
 
 def test_servers_and_telemetry_may_refer_to_variables() -> None:
     text = "servers: {s: {url: '${D}', headers: {A: '${D}'}}}\ntelemetry: {otlp: '${D}'}\n"
-    assert list(find_chosen_values(text, "p.yaml", {"D": "x"})) == []
+    assert list(find_chosen_values(text, "p.yaml", {"D": "x"}, ParsedDocuments())) == []

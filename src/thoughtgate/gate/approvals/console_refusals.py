@@ -20,10 +20,22 @@ class ConsoleRefusals:
 
     def __init__(self) -> None:
         self._target: tuple[asyncio.AbstractEventLoop, Governor] | None = None
+        self._url = ""
 
     def record_with(self, governor: Governor) -> None:
         """From now on, record with a governor that the running event loop drives."""
         self._target = asyncio.get_running_loop(), governor
+        self._tell_url()
+
+    def console_opened(self, url: str) -> None:
+        """Let the gate tell people where its console is; from any thread."""
+        self._url = url
+        self._tell_url()
+
+    def _tell_url(self) -> None:
+        target = self._target
+        if target is not None and self._url:
+            target[1].answer_places.console_url = self._url
 
     def end(self) -> None:
         """Stop recording, because the record ends."""

@@ -5,10 +5,12 @@ The code of a channel is loaded only for a workflow that uses it: most gates use
 
 import contextlib
 import queue
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
+from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.channels.channel import Channel
 from thoughtgate.config.key_types import BUILT_IN_CHANNELS
 from thoughtgate.config.settings import Settings
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 SLACK: Final = "slack"
 WEBHOOK: Final = "webhook"
+
+LOCAL_CHANNELS: Final = frozenset({"console", "terminal", "elicitation"})
+"""The channels that need no connection, and so nothing that is opened here."""
 
 MAX_REASON: Final = 300
 
@@ -57,10 +62,12 @@ def open_channels(
     *,
     file: str = "",
     reports: Reports,
+    places: AnswerPlaces | None = None,
 ) -> list[Channel]:
     """Return the channels of the workflows; their threads start with the first request.
 
-    ``reports`` receives answers whose signature or origin is not valid.
+    ``reports`` receives answers whose signature or origin is not valid; ``places`` says where
+    people answer.
 
     Raises:
         ConfigError: a token or key that a workflow needs is not set, or a channel that a package
@@ -71,7 +78,7 @@ def open_channels(
         SLACK: slack_clients(settings, environ),
         WEBHOOK: webhook_clients(settings, environ, reports),
     }
-    places = {name: clients for name, clients in found.items() if clients}
+    served = {name: clients for name, clients in found.items() if clients}
     provided = {
         name: each
         for name, each in settings.approval.items()
@@ -84,11 +91,11 @@ def open_channels(
 
     # No terminal here: under wrap and over stdio it belongs to the agent; other gates add their own.
     made: list[Channel] = []
-    if places:
+    if served:
         from thoughtgate.channels.delivery import DeliveryChannel
 
         made += [
-            DeliveryChannel(name, clients, open_own, complain) for name, clients in places.items()
+            DeliveryChannel(name, clients, open_own, complain) for name, clients in served.items()
         ]
     if provided:
         from thoughtgate.channels.channel_context import ChannelContext
@@ -99,7 +106,19 @@ def open_channels(
             )
             for name, each in provided.items()
         ]
+    if settings.notify.desktop:
+        made += _desktop(environ, places or AnswerPlaces())
     return made
+
+
+def _desktop(environ: Mapping[str, str], places: AnswerPlaces) -> list[Channel]:
+    """Return the desktop's notifications, if this process runs in a desktop session."""
+    if not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin"):
+        return []
+    from thoughtgate.channels.desktop import DesktopNotifications, find_program  # with subprocess
+
+    program = find_program(environ)
+    return [DesktopNotifications(program, environ, places, complain)] if program else []
 
 
 def slack_clients(settings: Settings, environ: Mapping[str, str]) -> dict[str, "DeliveryClient"]:

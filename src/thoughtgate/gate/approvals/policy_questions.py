@@ -1,7 +1,4 @@
-"""Questions about changed policies, in the same queue as those about calls.
-
-Every gate that uses a config file may ask; the store joins questions about the same change. The
-decision is made by the approvers of the policy in force, never by an agent and never by a timeout.
+"""Questions about changed policies; see ``standing_questions`` for how they are asked.
 
 What was accepted is compared when a gate starts, always from the file in the state directory: a
 changed ``store`` in the config must not decide what was accepted. With a store that several gates
@@ -9,24 +6,19 @@ share, each gate that takes an accepted policy therefore accepts it there as wel
 """
 
 import contextlib
-import json
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import (
-    DENIED,
-    PENDING,
-    POLICY_KIND,
-    POLICY_OWNER,
-    USED,
-    WITHDRAWN,
-    Approval,
-    Refusal,
-    Reviewer,
-    may_vote,
-)
+from thoughtgate.core.approval import POLICY_KIND, POLICY_OWNER, Approval, Reviewer, may_vote
 from thoughtgate.errors import StoreError
+from thoughtgate.gate.approvals.standing_questions import (
+    LAPSED,
+    Answer,
+    StandingQuestion,
+    StandingQuestions,
+    as_approval,
+)
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.database import Database
@@ -34,9 +26,6 @@ from thoughtgate.stores.policies import PolicyFile, PolicyStore
 
 OWN_NAME: Final = "thoughtgate"
 """The server of a question about a policy: ThoughtGate itself asks."""
-
-_ID_ATTEMPTS: Final = 8
-"""Short ids may collide; eight collisions in a row mean a broken random source."""
 
 
 class PolicyQuestion(NamedTuple):
@@ -53,25 +42,22 @@ class PolicyQuestion(NamedTuple):
     workflow: str = DEFAULT_WORKFLOW
     """The workflow of the policy in force whose approvers decide."""
 
-
-class Answer(NamedTuple):
-    """What became of a question."""
-
-    status: str
-    """``pending``, ``accepted``, ``refused`` or ``expired``."""
-    approval: str = ""
-    """The id of the question; empty if there is none."""
-    by: str = ""
-
-
-ACCEPTED: Final = "accepted"
-REFUSED: Final = "refused"
-LAPSED: Final = "expired"
-
-_STATUSES: Final = {PENDING: PENDING, USED: ACCEPTED, DENIED: REFUSED}
+    def standing(self) -> StandingQuestion:
+        """Return the question as the queue takes it."""
+        return StandingQuestion(
+            POLICY_KIND,
+            OWN_NAME,
+            self.file.path,
+            POLICY_OWNER + self.file.digest,
+            self.digest,
+            self.shown,
+            self.reason,
+            self.policy_version,
+            self.workflow,
+        )
 
 
-class PolicyQuestions:
+class PolicyQuestions(StandingQuestions):
     """Asks people about changed policies, and knows what they accepted."""
 
     def __init__(
@@ -87,14 +73,9 @@ class PolicyQuestions:
 
         ``open_local`` opens the file in the state directory, if ``store`` is not in it.
         """
-        self._store = store
+        super().__init__(store, workflow, tell, new_id)
         self._policies = store.policies()
-        self._workflow = workflow
-        self._tell = tell
-        self._new_id = new_id
         self._open_local = open_local
-        self._asked: set[str] = set()
-        """The questions that this process showed, whose outcome it must show as well."""
 
     def rev(self) -> int:
         """Return a number that grows with every change of the store; 0 if it cannot be read."""
@@ -105,49 +86,11 @@ class PolicyQuestions:
 
     def ask(self, question: PolicyQuestion, at: float) -> Answer:
         """Ask about a change, or join the question that another gate asked about it."""
-        workflow = self._workflow(question.workflow) or WorkflowSettings(DEFAULT_WORKFLOW)
-        asked = _approval(question, workflow, at)
-        stored: Approval | Refusal = Refusal("taken", "no free id was found")
         try:
             self._policies.offer(question.file, at)
-            for _ in range(_ID_ATTEMPTS):
-                asked = asked._replace(id=self._new_id())
-                stored = self._store.ask_about_policy(asked, at)
-                if isinstance(stored, Approval) or stored.kind != "taken":
-                    break
         except StoreError:
             return Answer(LAPSED)
-        if isinstance(stored, Refusal):
-            return Answer(LAPSED)
-        if stored.id == asked.id:
-            self._asked.add(stored.id)
-            self._tell(stored, False)
-        return _answer(stored)
-
-    def follow(self, approval: str, at: float) -> Answer:
-        """Return what became of a question."""
-        try:
-            if self._store.has_due(at):
-                self._store.settle_due(at)
-            found = self._store.get(approval)
-        except StoreError:
-            return Answer(PENDING, approval)
-        if isinstance(found, Refusal):
-            return Answer(LAPSED, approval)
-        if found.status != PENDING and found.id in self._asked:
-            self._asked.discard(found.id)
-            self._tell(found, True)
-        return _answer(found)
-
-    def withdraw(self, approval: str, reason: str, at: float) -> None:
-        """Withdraw a question about a change that is gone."""
-        try:
-            closed = self._store.withdraw(approval, reason, at)
-        except StoreError:
-            return
-        if isinstance(closed, Approval) and closed.id in self._asked:
-            self._asked.discard(closed.id)
-            self._tell(closed, True)
+        return self.put(question.standing(), at)
 
     def accepted_since(self, file: PolicyFile, rev: int) -> str:
         """Return who accepted exactly this policy after a revision; empty if nobody did."""
@@ -180,42 +123,7 @@ class PolicyQuestions:
 def why_not_accept(file: PolicyFile, workflow: WorkflowSettings, by: str) -> str:
     """Return why a person cannot accept a policy alone; empty if they can."""
     question = PolicyQuestion(file, "", {}, "", "", workflow.name)
-    refused = may_vote(_approval(question, workflow, 0.0), Reviewer(by))
+    refused = may_vote(as_approval(question.standing(), workflow, 0.0), Reviewer(by))
     if refused is not None:
         return refused.text
     return f"{workflow.required} people must accept it" if workflow.required > 1 else ""
-
-
-def _approval(question: PolicyQuestion, workflow: WorkflowSettings, at: float) -> Approval:
-    return Approval(
-        id="",
-        call_id="",
-        digest=question.digest,
-        server=OWN_NAME,
-        kind=POLICY_KIND,
-        tool=question.file.path,
-        arguments=json.dumps(question.shown, ensure_ascii=False),
-        folded=False,
-        principal="",
-        session="",
-        workflow=workflow.name,
-        channel=workflow.channel,
-        rule="",
-        reason=question.reason,
-        policy_version=question.policy_version,
-        created_at=at,
-        expires_at=at + workflow.timeout_s,
-        required=workflow.required,
-        approvers=workflow.approvers,
-        # Silence, the agent's own prompt and a remembered answer accept no policy.
-        on_timeout="deny",
-        elicitation=False,
-        remember=False,
-        owner=POLICY_OWNER + question.file.digest,
-    )
-
-
-def _answer(found: Approval) -> Answer:
-    status = _STATUSES.get(found.status, LAPSED)
-    decider = found.decider if found.status != WITHDRAWN else None
-    return Answer(status, found.id, decider.by if decider is not None else "")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from thoughtgate.channels import agent_prompt as elicitation
 from thoughtgate.channels.agent_prompt import prompt_text
+from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.channels.channel import Channel, Stoppable
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import (
@@ -26,16 +27,22 @@ from thoughtgate.core.approval import (
     SYSTEM_CHANNEL,
     USED,
     Approval,
+    Decision,
     Refusal,
     Vote,
     digest_of,
+    refusal,
     why_late,
 )
 from thoughtgate.core.commands import PersonAnswered
+from thoughtgate.core.elicitation import HoldNotice
 from thoughtgate.core.envelope import render_time
-from thoughtgate.core.judge import Decision, OpenCall, refusal
+from thoughtgate.core.grant import SESSION, TOOL, Remember
+from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
+from thoughtgate.gate.approvals.standing_questions import Asking, StandingQuestions
+from thoughtgate.policy.inspection.content_policy import RESULT_KIND
 from thoughtgate.policy.names import recorded_name, shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
 from thoughtgate.policy.redaction import Redactor
@@ -69,6 +76,7 @@ _ID_ATTEMPTS: Final = 8
 
 TAKEN_OVER: Final = "another gate has taken this call over"
 ALREADY_USED: Final = "the approval was already used"
+ASKED_ONCE: Final = " (approving allows every call of this tool until the session ends)"
 
 _LIMIT_KINDS: Final = {"limit_principal": "rate_limited", "limit_total": "service_unavailable"}
 
@@ -88,8 +96,13 @@ class ApprovalQueue:
         channels: Sequence[Channel] = (),
         limits: Limits | None = None,
         closes_store: bool = False,
+        places: AnswerPlaces | None = None,
     ) -> None:
-        """Use ``store`` for ``owner``; ``closes_store`` if nothing else uses the store."""
+        """Use ``store`` for ``owner``; ``closes_store`` if nothing else uses the store.
+
+        ``places`` says where people answer; the gate may learn of its console later.
+        """
+        self.places = places or AnswerPlaces()
         self._store = store
         self._closes_store = closes_store
         self._workflows = workflows
@@ -131,13 +144,17 @@ class ApprovalQueue:
 
     def policy_questions(self, open_local: Callable[[], Database] | None = None) -> PolicyQuestions:
         """Return the questions about changed policies, in the same store and channels."""
+        return PolicyQuestions(*self._asking(), open_local=open_local)
 
+    def definition_questions(self) -> StandingQuestions:
+        """Return the questions about changed definitions, in the same store and channels."""
+        return StandingQuestions(*self._asking())
+
+    def _asking(self) -> Asking:
         def tell(approval: Approval, is_settled: bool) -> None:
             self._tell(approval, settled=is_settled)
 
-        return PolicyQuestions(
-            self._store, self._workflow, tell, self._new_id, open_local=open_local
-        )
+        return self._store, self._workflow, tell, self._new_id
 
     def ask(
         self, call_id: str, open_call: OpenCall, workflow: str, at: float, *, owner: str = ""
@@ -196,10 +213,13 @@ class ApprovalQueue:
             facts["ended_grants"] = list(asked.ended_grants)
         return facts
 
-    def prompt(self, call_id: str) -> str:
-        """Return the text of the agent's own prompt; empty if the workflow does not allow it."""
+    def notice(self, call_id: str) -> HoldNotice:
+        """Return what the agent's program is told about a held call."""
         asked = self._held.get(call_id)
-        return prompt_text(asked) if asked is not None and asked.elicitation else ""
+        if asked is None:
+            return HoldNotice()
+        prompt = prompt_text(asked) if asked.elicitation else ""
+        return self.places.notice(asked)._replace(prompt=prompt)
 
     def answer(self, command: PersonAnswered) -> None:
         """Store the answer that a person gave to the agent's own prompt; the next poll finds it."""
@@ -237,6 +257,7 @@ class ApprovalQueue:
         decided = self._decided.pop(call_id, None)
         if decided is None:
             return refusal("approval_withdrawn", ALREADY_USED)
+        is_result = decided.kind == RESULT_KIND
         try:
             used = self._store.use(
                 decided.id,
@@ -244,7 +265,8 @@ class ApprovalQueue:
                 self._now,
                 owner=decided.owner,
                 call_id=call_id,
-                runner=self._owner if self._store.is_shared else "",
+                # A result does not run: if this gate dies, no other has to end it.
+                runner=self._owner if self._store.is_shared and not is_result else "",
                 through_power_loss=decided.is_durable,
             )
         except StoreError:
@@ -252,7 +274,7 @@ class ApprovalQueue:
             self._unclosed.append((decided, "whether it was used is not known"))
             return refusal("service_unavailable", "the approval cannot be used")
         if not isinstance(used, Refusal):
-            if self._store.is_shared:
+            if self._store.is_shared and not is_result:
                 self._running[call_id] = decided.id
             return None
         is_taken = used.kind == "taken_over"
@@ -343,6 +365,7 @@ class ApprovalQueue:
         self, call_id: str, open_call: OpenCall, settings: WorkflowSettings, at: float, owner: str
     ) -> Approval | Refusal:
         call, verdict = open_call.call, open_call.verdict
+        is_result = call.kind == RESULT_KIND
         shown, whole = show_json(call.arguments, self._redactor)
         extra, more = show_json(call.extra, self._redactor) if call.extra else ("", "")
         if more:
@@ -361,23 +384,29 @@ class ApprovalQueue:
             workflow=settings.name,
             channel=settings.channel,
             rule=verdict.rule,
-            reason=self._redactor.mask_text(verdict.reason),
+            reason=self._redactor.mask_text(verdict.reason)
+            + (ASKED_ONCE if _asks_once(settings) and not is_result else ""),
             policy_version=self._policy_version,
             created_at=at,
             expires_at=at + settings.timeout_s,
             required=settings.required,
             approvers=settings.approvers,
             on_timeout=settings.on_timeout,
-            elicitation=settings.allow_elicitation or settings.channel == elicitation.NAME,
-            remember=settings.remember,
+            # The agent's own prompt would show the agent's user what the checks warn about, and a
+            # decision about one result says nothing about the next.
+            elicitation=not is_result
+            and (settings.allow_elicitation or settings.channel == elicitation.NAME),
+            remember=settings.remember and not is_result,
             owner=owner,
             extra=extra,
             definition=call.definition,
             client=recorded_name(open_call.client, self._redactor, MAX_CLIENT),
+            session_name=open_call.session_name,
         )
+        limits = self._limits._replace(same_rule=verdict.on_facts)
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         for _ in range(_ID_ATTEMPTS):
-            stored = self._store.ask(asked._replace(id=self._new_id()), at, self._limits, whole)
+            stored = self._store.ask(asked._replace(id=self._new_id()), at, limits, whole)
             if isinstance(stored, Approval) or stored.kind != "taken":
                 break
         return stored
@@ -408,8 +437,24 @@ class ApprovalQueue:
             return refusal("service_unavailable", "the stored approval is for another call")
         if found.status == APPROVED:
             self._decided[call_id] = found
+            self._ask_once(found)
         self._tell(found, settled=True)
         return decision_of(found)
+
+    def _ask_once(self, found: Approval) -> None:
+        """Remember an approval for its tool and session, if the workflow asks once per tool."""
+        settings, decider = self._workflow(found.workflow), found.decider
+        if settings is None or not _asks_once(settings) or decider is None or found.grant:
+            return
+        # If it cannot be remembered, the next call is asked about again.
+        with contextlib.suppress(StoreError):
+            self._store.add_grant(
+                found.id,
+                Remember(SESSION, TOOL),
+                by=decider.by,
+                grant_id=self._new_id(),
+                now=self._now,
+            )
 
     def _overdue(self, at: float) -> list[tuple[str, Decision]]:
         """Time out requests by our own clock if the store is lost, so that no call is held forever."""
@@ -435,6 +480,10 @@ class ApprovalQueue:
                 continue
 
 
+def _asks_once(settings: WorkflowSettings) -> bool:
+    return settings.ask == "once_per_tool" and settings.remember
+
+
 def _is_taken_over(asked: Approval, found: Approval) -> bool:
     """Tell whether a request is now about another call than the one that asked."""
     return (asked.owner, asked.call_id) != (found.owner, found.call_id)
@@ -447,6 +496,7 @@ def open_approvals(
     *,
     channels: Sequence[Channel] = (),
     limits: Limits | None = None,
+    places: AnswerPlaces | None = None,
 ) -> ApprovalQueue:
     """Open the approval queue of this process; it closes the database, unless gates share that."""
     return ApprovalQueue(
@@ -459,6 +509,7 @@ def open_approvals(
         channels=channels,
         limits=limits,
         closes_store=not database.is_shared,
+        places=places,
     )
 
 

@@ -59,12 +59,16 @@ def require_person(command: str, environ: Mapping[str, str], state: str) -> None
         )
 
 
-def is_inside_agent(environ: Mapping[str, str], state: str) -> bool:
-    """Tell whether a governed agent started this process, or may have started it."""
-    return bool(find_agent_reason(environ, state))
+def is_inside_agent(environ: Mapping[str, str], state: str, *, wrapped_only: bool = False) -> bool:
+    """Tell whether a governed agent started this process, or may have started it.
+
+    With ``wrapped_only`` only if ``wrap`` governs that agent: a gate that an agent itself starts
+    as its own has an agent around it in any case.
+    """
+    return bool(find_agent_reason(environ, state, wrapped_only=wrapped_only))
 
 
-def find_agent_reason(environ: Mapping[str, str], state: str) -> str:
+def find_agent_reason(environ: Mapping[str, str], state: str, *, wrapped_only: bool = False) -> str:
     """Return why this process may not decide; empty if it may."""
     if any(environ.get(name) for name in MARKS):
         return STARTED
@@ -76,7 +80,7 @@ def find_agent_reason(environ: Mapping[str, str], state: str) -> str:
         gate
         for place in _state_directories(state, around)
         for gate in list_gates(place)
-        if isinstance(gate.get(GOVERNED), dict)
+        if isinstance(gate.get(GOVERNED), dict) and (gate[GOVERNED].get(ADOPTS) or not wrapped_only)
     ]
     if not gates:
         return ""
@@ -84,6 +88,23 @@ def find_agent_reason(environ: Mapping[str, str], state: str) -> str:
         return HIDDEN
     reasons = [_reason(gate, line) for gate in gates]
     return next((reason for reason in reasons if reason), "")
+
+
+def runs_around(state: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the gates whose agent started this process, nearest first, with their directories."""
+    line = lineage(os.getpid())
+    around = [environment_of(one.pid) for one in line[1:]]
+    places = {(one.pid, one.started): at for at, one in enumerate(line)}
+    found = []
+    for place in _state_directories(state, around):
+        for gate in list_gates(place):
+            agent = gate.get(GOVERNED)
+            if isinstance(agent, dict) and not other_namespace(gate["owner"]):
+                at = places.get((agent["pid"], agent["started"]))
+                if at is not None:
+                    found.append((at, place, gate))
+    found.sort(key=lambda one: one[0])
+    return [(place, gate) for _, place, gate in found]
 
 
 def _state_directories(state: str, around: Sequence[Mapping[str, str]]) -> list[str]:
@@ -105,7 +126,10 @@ def _reason(gate: Mapping[str, Any], line: Sequence[Process]) -> str:
         # see them. Whoever sees them is in a namespace above.
         return "" if sees_namespace(namespace) else HIDDEN
     agent = gate[GOVERNED]
-    if any(one.pid == agent["pid"] and one.started == agent["started"] for one in line):
+    # ``wrap`` stands for its agent, and its own console is for people.
+    is_wrap = gate.get("kind") == "wrap" and gate.get("pid") == agent["pid"] == line[0].pid
+    ancestors = line[1:] if is_wrap else line
+    if any(one.pid == agent["pid"] and one.started == agent["started"] for one in ancestors):
         return STARTED
     return DETACHED if not agent.get(ADOPTS) and _may_be_orphan(line, agent) else ""
 

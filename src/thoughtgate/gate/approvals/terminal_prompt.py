@@ -13,6 +13,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from thoughtgate.channels.terminal import (
@@ -26,6 +27,7 @@ from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.gate.approvals.started_by_agent import find_agent_reason
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
@@ -40,6 +42,9 @@ STOP_WITHIN_S: Final = 5.0
 """The thread checks at least every ``LOOK_EVERY_S``; longer means a blocked terminal."""
 
 TERMINAL: Final = "/dev/tty"
+
+BELL: Final = "\a"
+"""For people who look elsewhere while they wait for requests."""
 
 ANSWERED_HERE: Final = frozenset({"terminal", "console"})
 """Channels whose requests a terminal may decide: those for the user of this machine."""
@@ -56,14 +61,19 @@ class Asker:
         *,
         wanted: Callable[[Approval], bool] = lambda _: True,
         wake: int | None = None,
+        why_not: Callable[[], str] = str,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Read from the descriptor ``keys``, write to ``screen``; ``wake`` ends a wait early."""
+        """Read from the descriptor ``keys``, write to ``screen``; ``wake`` ends a wait early.
+
+        ``why_not`` returns why nobody may answer at this terminal; empty if somebody may.
+        """
         self._store = store
         self._keys = keys
         self._screen = screen
         self._wanted = wanted
         self._wake = wake
+        self._why_not = why_not
         self._clock = clock
         self._later: set[str] = set()
         """Postponed until all other requests were shown."""
@@ -94,7 +104,7 @@ class Asker:
         # Input typed before the request was shown must not decide it.
         with contextlib.suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
-        self._say(f"\n{render_question(question, self._clock())}{CHOICES}\n> ")
+        self._say(f"{BELL}\n{render_question(question, self._clock())}{CHOICES}\n> ")
         typed = b""
         while not is_over():
             if self._is_settled(question):
@@ -128,6 +138,11 @@ class Asker:
         if answer is None:
             self._say(f"{CHOICES}\n> ")
             return False
+        # At each answer: an agent may have opened the terminal before it was governed.
+        if refused := self._why_not():
+            self._say(f"Not done: {refused}\n")
+            self._done.add(question.id)
+            return True
         now = self._clock()
         counted = self._store.vote(
             question.id,
@@ -189,6 +204,7 @@ class TerminalPrompt:
     ) -> None:
         """Show the approval requests of a store at the terminal at ``path``."""
         self._location = location
+        self._state = location if isinstance(location, str) else str(location.directory)
         self._path = path
         self._owns = owns or owns_terminal
         self._asked: set[str] = set()
@@ -240,6 +256,7 @@ class TerminalPrompt:
                     self._terminal,
                     wanted=lambda each: each.id in self._asked,
                     wake=self._wake_read,
+                    why_not=partial(find_agent_reason, os.environ, self._state),
                 )
                 asker.run(self._must_stop)
         except (OSError, StoreError):

@@ -19,7 +19,7 @@ from thoughtgate.gate.config_files import Loaded, load_kept
 from thoughtgate.gate.policy_files.agent_started import config_directory
 from thoughtgate.gate.policy_files.sources import PROJECT
 from thoughtgate.gate.policy_files.trusted_files import list_trusted, place_of
-from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY
+from thoughtgate.gate.reload import AUTO, BY_CONFIG, NOBODY, may_continue
 from thoughtgate.policy.call import DEVELOPMENT
 from thoughtgate.stores.open_database import open_database
 from thoughtgate.stores.policies import AcceptedPolicy, PolicyStore
@@ -79,7 +79,8 @@ def keep_accepted(
         change = find_change(old, loaded, environ, now())
         if not change.needs_acceptance or old.settings.reload == AUTO:
             by = BY_CONFIG if change.needs_acceptance else NOBODY
-            policies.replace(kept.file.digest, file, by, now())
+            if may_continue(loaded, environ):
+                policies.replace(kept.file.digest, file, by, now())
             return loaded
     say(
         f"warning: {loaded.path} changed since it was last accepted, and {change.words};"

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from thoughtgate.config.document import Document, dotted
 from thoughtgate.config.environment import without_loosening
-from thoughtgate.config.parse import parse
 from thoughtgate.config.substitution import references, variable_names
 from thoughtgate.errors import Problem, UsageError
+from thoughtgate.gate.policy_files.parsed_documents import ParsedDocuments
 from thoughtgate.gate.state_directory import account_home, state_directory
 
 STATE_VARIABLE = "THOUGHTGATE_STATE_DIR"
@@ -59,14 +59,16 @@ def agent_started(
     return AgentStarted(trusted, home, _warnings(dict.fromkeys(ignored)))
 
 
-def find_chosen_values(text: str, file: str, environ: Mapping[str, str]) -> Iterator[Problem]:
+def find_chosen_values(
+    text: str, file: str, environ: Mapping[str, str], documents: ParsedDocuments
+) -> Iterator[Problem]:
     """Yield the values of a policy that variables of the environment would decide.
 
     What servers are started with and where telemetry goes decides nothing about a call.
     """
     if "${" not in text and "\\" not in text:  # parsing a large policy again takes time
         return
-    document = parse(text, file=file)
+    document = documents.parse(text, file=file)
     for path in references(document.data):
         if path[0] == _TELEMETRY or (path[0] in _SERVERS and _EXPOSE not in path[2:3]):
             continue

@@ -1,0 +1,1 @@
+"""How a gate's settings become connections: certificates, keys and proxies."""

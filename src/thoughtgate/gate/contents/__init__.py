@@ -1,0 +1,1 @@
+"""Inspection of what servers send to agents."""

@@ -1,0 +1,1 @@
+"""Definitions at the gate: compared with the pins, inspected, asked about and recorded."""

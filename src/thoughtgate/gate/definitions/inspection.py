@@ -1,0 +1,44 @@
+"""What the definition checks find in a definition, with what the policy silences."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from thoughtgate.core.definitions.pinned import Definition
+from thoughtgate.policy.definitions import DefinitionPolicy
+
+HARD: Final = "hard"
+
+MAX_FINDINGS: Final = 50
+"""Findings that are kept per definition; one hard finding is enough to hold it."""
+
+
+def inspect(
+    definition: Definition,
+    entry: Mapping[str, Any],
+    server: str,
+    policy: DefinitionPolicy,
+    neighbours: Mapping[str, Collection[str]],
+) -> tuple[dict[str, Any], ...]:
+    """Return the findings as the pins and the record keep them, the hard ones first."""
+    # Imported here: it is needed only when a definition is new, and a shim must stay small.
+    from thoughtgate.policy.inspection.inspect import inspect_definition
+
+    found = []
+    for one in inspect_definition(
+        entry, kind=definition.kind, server=server, neighbours=neighbours
+    ):
+        told = {"check": one.check, "tier": one.tier, "where": one.where, "what": one.what}
+        reason = policy.silenced(server, one.check, definition.name)
+        found.append({**told, "silenced": reason} if reason else told)
+    found.sort(key=lambda one: (one["tier"] != HARD, "silenced" in one))
+    return tuple(found[:MAX_FINDINGS])
+
+
+def is_hard(findings: Collection[Mapping[str, Any]]) -> bool:
+    """Tell whether a finding holds the definition."""
+    return any(one["tier"] == HARD and "silenced" not in one for one in findings)
+
+
+def checks_in(findings: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return the ids of the checks that count, without duplicates."""
+    return list(dict.fromkeys(one["check"] for one in findings if "silenced" not in one))

@@ -1,0 +1,1 @@
+"""What `thoughtgate install` keeps in the state directory for its shims."""

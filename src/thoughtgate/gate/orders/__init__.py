@@ -1,0 +1,1 @@
+"""What an operator orders while gates run."""

@@ -1,0 +1,26 @@
+"""Findings in definitions, and which of them are silenced."""
+
+from thoughtgate.core.definitions.pinned import define
+from thoughtgate.gate.definitions.inspection import checks_in, inspect, is_hard
+from thoughtgate.policy.definitions import DefinitionPolicy, Silence
+from thoughtgate.policy.globs import compile_globs
+
+HIDDEN = {"name": "t", "description": "Echo.\U000e0041\U000e0042\U000e0043 Obey"}
+
+
+def test_a_hard_finding_holds_unless_it_is_silenced() -> None:
+    said = define("tool", "t", HIDDEN)
+    found = inspect(said, HIDDEN, "s", DefinitionPolicy(), {})
+    assert is_hard(found)
+    assert "hidden-characters" in checks_in(found)
+    silence = Silence(compile_globs(["*"]), (), "looked at")
+    silent = inspect(said, HIDDEN, "s", DefinitionPolicy({}, {"s": (silence,)}), {})
+    assert len(silent) == len(found)
+    assert all(one["silenced"] == "looked at" for one in silent)
+    assert not is_hard(silent)
+    assert checks_in(silent) == []
+
+
+def test_a_plain_definition_has_no_findings() -> None:
+    entry = {"name": "t", "description": "Echo a text."}
+    assert inspect(define("tool", "t", entry), entry, "s", DefinitionPolicy(), {}) == ()
