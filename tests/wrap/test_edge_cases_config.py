@@ -13,6 +13,8 @@ from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import Machine, WrappedAgent, entry, text_of
 
+from thoughtgate.version import __version__
+
 
 @pytest.mark.requirement("EC-STDIO-001")
 def test_ec_stdio_001_a_missing_config_is_named_with_its_path(machine: Machine) -> None:
@@ -188,20 +190,69 @@ def test_ec_stdio_025_claude_codes_user_and_project_files_are_both_governed(
 
 
 @pytest.mark.requirement("EC-STDIO-026", "S000-F-004")
-def test_ec_stdio_026_an_undefined_variable_is_named_before_anything_starts(
-    machine: Machine,
+@pytest.mark.parametrize("flags", [(), ("--strict",)])
+def test_ec_stdio_026_a_server_with_an_undefined_variable_is_named_and_not_started(
+    machine: Machine, flags: tuple[str, ...]
 ) -> None:
     path = machine.project / ".mcp.json"
-    original = machine.write_config(
-        {"sample": {"command": "${NOT_SET_ANYWHERE}", "args": ["${ALSO_UNSET:-fine}"]}}, path=path
+    unset = {"command": "${NOT_SET_ANYWHERE}", "args": ["${ALSO_UNSET:-fine}"]}
+    original = machine.write_config({"sample": unset, "other": entry()}, path=path)
+
+    done = machine.run("wrap", *flags, "--agent-type", "claude-code", "--", "true")
+
+    assert done.returncode == (2 if flags else 0), "--strict refuses to start"
+    told = (
+        "NOT STARTED: sample (its entry refers to the variable NOT_SET_ANYWHERE, which is not set)"
     )
-
-    done = machine.run("wrap", "--agent-type", "claude-code", "--", "true")
-
-    assert done.returncode == 1
-    assert "NOT_SET_ANYWHERE" in done.stderr
+    assert told in done.stderr
+    assert "other (" not in done.stderr
     assert "ALSO_UNSET" not in done.stderr
     assert path.read_bytes() == original
+
+
+def test_the_shim_of_such_a_server_refuses_to_start_it(machine: Machine) -> None:
+    servers = {"sample": {**entry(), "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}}, "other": entry()}
+    machine.write_config(servers, path=machine.home / ".claude.json")
+    agent = machine.agent(config=machine.home / ".claude.json")
+    with WrappedAgent(
+        machine, thoughtgate("wrap", "--agent-type", "claude-code", "--", *agent)
+    ) as run:
+        run.wait_until_ready()
+        run.tell("open")
+        run.peer.wait_for_stderr("NOT_SET_ANYWHERE, which is not set")
+        run.peer.wait_for_stderr("NOT STARTED: sample")
+
+
+@pytest.mark.requirement("EC-STDIO-001")
+def test_a_config_that_cannot_be_read_is_not_called_missing(machine: Machine) -> None:
+    machine.config.mkdir()
+
+    done = machine.wrap_once()
+
+    assert done.returncode == 1
+    assert done.stderr.count(f"{machine.config}: cannot be read: Is a directory") == 1
+    assert "No config file" not in done.stderr
+
+
+@pytest.mark.requirement("EC-STDIO-038")
+def test_a_dry_run_on_a_wrapped_config_shows_what_would_change(machine: Machine) -> None:
+    original = machine.write_sample()
+    machine.wrap_once("--no-restore")
+    wrapped = machine.config.read_bytes()
+
+    done = machine.wrap_once("--dry-run")
+
+    assert done.returncode == 0
+    assert f"+++ {machine.config} (wrapped)" in done.stdout
+    assert '+        "shim",' in done.stdout
+    assert machine.config.read_bytes() == wrapped
+    assert machine.run("unwrap").returncode == 0
+    assert machine.config.read_bytes() == original
+
+
+def test_wrap_says_its_version(machine: Machine) -> None:
+    done = machine.run("wrap", "--version")
+    assert (done.returncode, done.stdout) == (0, f"thoughtgate {__version__}\n")
 
 
 @pytest.mark.requirement("EC-STDIO-029", "S000-F-007")
@@ -356,17 +407,6 @@ def test_a_wrap_killed_with_its_guardian_is_mended_by_the_next_wrap(machine: Mac
     assert done.returncode == 0
     assert "restored: the wrap that changed it" in done.stderr
     assert machine.config.read_bytes() == original
-
-
-def test_a_wrap_inside_a_wrap_is_refused(machine: Machine) -> None:
-    machine.write_sample()
-    with machine.wrap() as run:
-        run.wait_until_ready()
-        inner = run.order("run", command=thoughtgate("wrap", "--", "claude"))["said"]
-        assert run.finish() == 0
-
-    assert inner["code"] == 2
-    assert "runs inside a wrapped agent" in inner["stderr"]
 
 
 def test_no_restore_leaves_the_config_wrapped_and_says_how_to_undo_it(machine: Machine) -> None:

@@ -212,9 +212,14 @@ def test_ec_stdio_037_a_hung_service_means_no_in_production(machine: Machine) ->
         answer = run.call("echo", {"text": "unjudged"})
         assert kind_of(answer) == "service_unavailable"
         assert time.monotonic() - began < 8.0
+        listed = run.order("ask", method="tools/list", params={})["said"]
+        assert kind_of(listed) == "service_unavailable", "an empty list would say: no tools"
         os.kill(run.peer.pid, signal.SIGCONT)
+        ended = machine.wait_for_event("tool_call_end")
         assert run.finish() == 0
     assert "unjudged" not in (machine.top / "reached").read_text("utf-8")
+    assert ended["status"] == "CANCELLED"
+    assert ended["error"]["message"] == "the verdict came too late: the shim did not wait for it"
 
 
 @pytest.mark.requirement("EC-STDIO-037")

@@ -71,7 +71,9 @@ def test_a_preloaded_library_is_loaded_by_the_server_and_not_by_the_gate(
 
 
 @pytest.mark.promise("entry-environment")
-@pytest.mark.parametrize("name", ["OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"])
+@pytest.mark.parametrize(
+    "name", ["OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSL_CERT_FILE"]
+)
 def test_a_module_for_openssl_is_not_offered_to_the_gate(machine: Machine, name: str) -> None:
     machine.write_sample(env={name: str(machine.top / "evil")})
 
@@ -201,7 +203,7 @@ def test_a_server_that_never_reported_is_named_and_fails_a_strict_run(machine: M
 
 @pytest.mark.promise("proven-governed")
 def test_status_says_which_servers_are_proven(machine: Machine) -> None:
-    far = {"type": "sse", "url": "https://example.com/sse"}
+    far = {"url": "https://example.com/mcp", "headersHelper": "print-headers"}
     machine.write_config({"sample": entry(), "far": far})
 
     def states() -> dict[str, Any]:

@@ -14,8 +14,8 @@ from thoughtgate.gate.run_file import read_run_file
 
 DENY_ALL = "schema: 1\ndefault: deny\n"
 REMOTE = {
-    "type": "sse",
-    "url": "https://example.com/sse",
+    "url": "https://example.com/mcp",
+    "headersHelper": "print-headers",
     "headers": {"Authorization": "Bearer hush"},
 }
 """A kind of remote server that only the agent can reach."""
@@ -144,7 +144,7 @@ def test_strict_counts_servers_that_no_file_holds(machine: Machine) -> None:
     agent.write_text("#!/bin/sh\n", "utf-8")
     agent.chmod(0o755)
 
-    done = machine.run("wrap", "--strict", "--", str(agent), "--mcp-config", text)
+    done = machine.run("wrap", "--strict", "--rewrite", "--", str(agent), "--mcp-config", text)
 
     assert done.returncode == 2
     assert "NOT GOVERNED: --mcp-config" in done.stderr

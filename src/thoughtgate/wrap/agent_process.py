@@ -9,10 +9,12 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
 from thoughtgate.errors import UsageError
+from thoughtgate.gate.run_file import is_stopped
 from thoughtgate.process.launch import launch
 from thoughtgate.process.process_tree import descendants_of, end_processes
 
@@ -21,6 +23,9 @@ AGENT_GRACE_S: Final = 5.0
 
 DESCENDANT_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL for processes that the agent left behind."""
+
+CONTINUE_S: Final = 0.05
+"""How long an agent that goes on after a stop may still be seen as stopped."""
 
 
 class AgentProcess:
@@ -79,7 +84,10 @@ class AgentProcess:
                 os.kill(self.pid, number)
 
     def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
-        _, status = os.waitpid(self.pid, 0)
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        while os.WIFSTOPPED(status):
+            _stop_with(self.pid)
+            _, status = os.waitpid(self.pid, os.WUNTRACED)
         code = os.waitstatus_to_exitcode(status)
         # The loop may be closed if ``wrap`` had to exit first; then nothing waits for the code.
         with contextlib.suppress(RuntimeError):
@@ -88,3 +96,15 @@ class AgentProcess:
     def _set_ended(self, code: int) -> None:
         if not self._ended.done():
             self._ended.set_result(code)
+
+
+def _stop_with(agent: int) -> None:
+    """Stop this process too, so that the shell gets its terminal back.
+
+    Ctrl-Z stops the whole group. Agents that read single keys send the signal themselves, some of
+    them to their own process only. ``fg`` lets the whole group go on.
+    """
+    # Of a group that goes on, this process may be the first.
+    time.sleep(CONTINUE_S)
+    if os.isatty(0) and is_stopped(agent):
+        os.kill(os.getpid(), signal.SIGTSTP)

@@ -1,4 +1,4 @@
-"""Where the URLs of a run's remote servers are kept.
+"""Where the URLs of the remote servers of a run or an installation are kept.
 
 Separate from what writes the file, because every ``proxy`` asks whether its config is one.
 """
@@ -10,6 +10,8 @@ from typing import Final
 from thoughtgate.gate.state_directory import state_directory
 
 DIRECTORY: Final = "remotes"
+INSTALLED: Final = "installed-"
+"""With this begin the names of files that ``install`` keeps for good, one per entry."""
 
 
 def remotes_path(key: str, environ: Mapping[str, str]) -> Path:

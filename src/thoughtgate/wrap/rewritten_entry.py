@@ -1,7 +1,8 @@
-"""The entries that ``wrap`` writes into an agent's config: our own command and the run's key.
+"""The entries that ``wrap`` gives to an agent: our own command and the run's key.
 
 They stay the same from run to run, because agents identify servers by their command lines, and
-some ask for trust again when one changes.
+some ask for trust again when one changes. They are the same whether they are written into the
+agent's files or given to it at its start.
 """
 
 import os
@@ -34,9 +35,13 @@ def make_rewrite(
     environ: Mapping[str, str],
     variables: ServerVariables,
     remotes: Remotes | None = None,
+    key: str = "",
 ) -> Rewrite:
-    """Put every entry of a plan behind a shim of this run; remote entries if a proxy can reach them."""
-    key, own = run_key(plan), own_command()
+    """Put every entry of a plan behind a shim of this run; remote entries if a proxy can reach them.
+
+    ``key`` is the run's, if it is not the only one of this agent in this place.
+    """
+    key, own = key or run_key(plan), own_command()
     # In full, because the shim must not look for it with variables that others can set.
     run = run_path(key, environ)
 

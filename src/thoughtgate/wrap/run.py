@@ -1,9 +1,10 @@
 """``wrap``: runs an agent with every MCP server in its config behind the gate.
 
 This module owns the order of the steps. The config is read and the plan made before anything is
-created; then come the locks, the record, the service, the rewritten files and the agent. At the
-end, in every case, the shims are stopped, the files restored and the record closed. If this
-process is killed, a guardian process ends the agent and restores the files.
+created; then come the locks, the record, the service, the governed entries and the agent. At the
+end, in every case, the shims are stopped, the files restored or removed and the record closed. If
+this process is killed, a guardian process ends the agent and cleans up. ``strategy`` has the two
+ways to give the agent its governed entries.
 """
 
 import asyncio
@@ -20,9 +21,11 @@ from typing import Final
 
 import uvloop
 
+from thoughtgate.agents.catalog import Way
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.rewrite import Rewrite
-from thoughtgate.agents.wrapped_configs import WrappedConfigs
+from thoughtgate.channels.channel import Channel
+from thoughtgate.config.console_settings import describe_link, login_page_at
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
@@ -46,12 +49,16 @@ from thoughtgate.service.http_api import GovernanceHandler
 from thoughtgate.service.service import Governance
 from thoughtgate.transports.asgi import App, AsgiHandler
 from thoughtgate.transports.loopback_server import open_listener, serve
+from thoughtgate.wrap.added_servers import AddedServers
 from thoughtgate.wrap.agent_process import AgentProcess
+from thoughtgate.wrap.injected_files import is_first_time
 from thoughtgate.wrap.remote_servers import Remotes
 from thoughtgate.wrap.remotes_file import remotes_path
-from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key
+from thoughtgate.wrap.rewritten_entry import make_rewrite
 from thoughtgate.wrap.server_report import ServerReport
 from thoughtgate.wrap.server_variables import ServerVariables
+from thoughtgate.wrap.strategy import Injecting, Outcome, Rewriting, Strategy
+from thoughtgate.wrap.window import Window
 
 SHIM_GRACE_S: Final = 10.0
 """Total time for all shims to stop their servers (F-019)."""
@@ -59,13 +66,8 @@ SHIM_GRACE_S: Final = 10.0
 INTERRUPT_S: Final = 2.0
 """Two Ctrl-C within this time stop ``wrap``; a single one is left to the agent."""
 
-BACKGROUND_S: Final = 10.0
-"""If the launcher of a graphical agent exits within this time, the agent runs on without it."""
-
 REAP_EVERY_S: Final = 0.25
 """How long a process that the agent left behind may remain as a zombie."""
-
-WINDOWED: Final = frozenset({"claude-desktop", "cursor", "vscode", "windsurf", "zed"})
 
 ACTIVE: Final = "THOUGHTGATE_ACTIVE"
 
@@ -76,13 +78,13 @@ _HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class WrapOptions:
     """The options on the command line."""
 
-    command: tuple[str, ...]
     port: int = 0
     restore: bool = True
     strict: bool = False
     """Refuse to start if a server would run ungoverned; fail if one never reports."""
     remote: bool = True
     """Also put remote servers behind the gate, if they can be reached without the agent."""
+    way: Way = "rewrite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class WrapReport:
     """The servers whose shims reported to the service."""
     silent: tuple[str, ...] = ()
     """The servers whose shims never did: the agent did not start them, or not through the gate."""
+    added_outside: tuple[tuple[str, str], ...] = ()
+    """Servers that were added during the run and are not governed, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,11 @@ class Surroundings:
     """Creates the console for a service on a port; returns it with the URL to open."""
     observe: Callable[[Record], None] | None = None
     """Receives every event, for metrics."""
+    reports_verdicts: bool = False
+    """Whether ``observe`` reports verdicts to the operator, so that shims need not."""
     metrics: Callable[[], bytes] | None = None
+    channels: Sequence[Channel] = ()
+    """Channels that only this caller can open, such as the terminal's bell."""
 
 
 class Wrap:
@@ -127,12 +135,15 @@ class Wrap:
         self._around = around
         self._say = around.say
         self._state = state_directory(around.environ)
-        self._key = run_key(plan)
         self._stop = asyncio.Event()
         self._signal = 0
         self._agent: AgentProcess | None = None
         self._watch: Reloader | None = None
-        self._run_path = run_path(self._key, around.environ)
+        self._added: AddedServers | None = None
+        self._make: Callable[[Plan], Rewrite]
+        self._strategy: Strategy
+        self._key: str
+        self._run_path: str
         self._run_file: RunFile
 
     def run(self) -> WrapReport:
@@ -144,6 +155,9 @@ class Wrap:
             UsageError: this is a ``wrap`` within a ``wrap``, or the agent cannot be started.
         """
         ensure_directory(self._state)
+        self._strategy = self._choose_strategy()
+        self._key = self._strategy.key
+        self._run_path = run_path(self._key, self._around.environ)
         unwrap = [*own_command(), "unwrap", "--key", self._key, "--quiet"]
         # A signal that arrives before the handlers are installed stays pending.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
@@ -158,29 +172,35 @@ class Wrap:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
+    def _choose_strategy(self) -> Strategy:
+        environ, options = self._around.environ, self._options
+        if options.way == "inject":
+            return Injecting(self._plan, environ)
+        started_at = render_time(now())
+        return Rewriting(self._plan, environ, started_at=started_at, restore=options.restore)
+
     async def _run(self, guardian: Guardian) -> WrapReport:
         self._listen_for_signals()
-        configs = WrappedConfigs(
-            self._plan,
-            state=Path(self._state),
-            key=self._key,
-            started_at=render_time(now()),
-            restore_on_exit=self._options.restore,
-        )
         status, code = "FAILED", 2
-        with open_listener(self._options.port) as listener, configs:
+        with open_listener(self._options.port) as listener, self._strategy:
             environ, observe = self._around.environ, self._around.observe
             # The agent's descendants include those that it detaches from itself: wrap adopts them.
             governed = describe_governed(read_process(os.getpid()), adopts=adopt_orphans())
             governor = open_governor(
-                self._loaded, environ, self._state, observe=observe, governed=governed
+                self._loaded,
+                environ,
+                self._state,
+                channels=self._around.channels,
+                observe=observe,
+                governed=governed,
             )
             governor.start(now(), command="wrap", agent=self._plan.agent.type)
             try:
                 async with self._governance(governor, listener) as governance:
-                    report = ServerReport(governance.reported)
-                    done = self._rewrite(configs, report)
+                    report = ServerReport(governance.reported, governor.server_states)
+                    outcome = self._give_servers(report, governance)
                     settle_memory()
+                    added = self._watch_config(outcome, report, governor)
                     async with self._control(report):
                         if not self._stop.is_set():
                             code = await self._run_agent(governance, guardian)
@@ -188,13 +208,19 @@ class Wrap:
                             code = 128 + self._signal
                     status = _status(code, self._signal)
                     await self._drain(governance)
+                    self._added = None
+                    added.look(now())  # what the agent did last
             finally:
                 governor.finish(status, now())
-        files = tuple(str(one.file.path) for one in done.files)
-        if report.silent and self._options.strict:
+        for problem in self._strategy.left:
+            self._say(f"warning: {problem}")
+        if self._options.strict and (report.silent or added.outside):
             code = code or EXIT_FAILURE
         counts = dict(governor.tally.counts)
-        return WrapReport(code, counts, files, report.governed, report.silent)
+        added_outside = tuple(added.outside)
+        return WrapReport(
+            code, counts, outcome.files, report.governed, report.silent, added_outside
+        )
 
     @contextlib.asynccontextmanager
     async def _governance(
@@ -205,6 +231,8 @@ class Wrap:
         port: int = listener.getsockname()[1]
         governance = Governance(governor, settings, secret_names(settings))
         console, address = around.console(governance, port) if around.console else (None, "")
+        governance.login_page = login_page_at(address)
+        governance.reports_verdicts = around.reports_verdicts
         token = secrets.token_urlsafe(32)
         handler = GovernanceHandler(
             governance,
@@ -229,7 +257,7 @@ class Wrap:
             write_run_file(self._run_path, self._run_file)
             try:
                 if address:
-                    self._say(f"console   {address}")
+                    self._say(describe_link(address))
                 yield governance
             finally:
                 remove_run_file(self._run_path, self._run_file)
@@ -250,47 +278,80 @@ class Wrap:
         finally:
             await control.close()
 
-    def _rewrite(self, configs: WrappedConfigs, report: ServerReport) -> Rewrite:
+    def _give_servers(self, report: ServerReport, governance: Governance) -> Outcome:
         """Put the agent's servers behind the gate, and report which are not."""
-        environ = self._around.environ
+        environ, loaded, strategy = self._around.environ, self._loaded, self._strategy
 
         def make(plan: Plan) -> Rewrite:
-            remotes = Remotes(plan, environ) if self._options.remote else None
-            variables = ServerVariables(plan, environ)
-            done = make_rewrite(plan, environ, variables, remotes)
-            self._require(plan, done, variables)
+            remotes = None
+            if self._options.remote:
+                # What a launcher such as `env` sets is the agent's own, and expanded as such.
+                known = {**environ, **plan.search.env}
+                remotes = Remotes(plan, known, loaded.settings, loaded.path or "")
+            variables = ServerVariables(plan, plan.search.env)
+            done = make_rewrite(plan, environ, variables, remotes, self._key)
+            if self._agent is None:  # what is added later is named by itself
+                self._require(plan, strategy.outcome(plan, done), variables)
             self._run_file = self._run_file._replace(entries=variables.contents)
             write_run_file(self._run_path, self._run_file)
             if remotes is not None:
                 remotes.save(remotes_path(self._key, environ))
+                governance.relayed = remotes.relayed(plan)
+                governance.own_variables = remotes.own_variables(plan)
+                governance.identities = remotes.identities()
             return done
 
-        done = configs.write(make)
-        for warning in (*configs.plan.warnings, *configs.warnings):
+        self._make = make
+        outcome = strategy.write(make)
+        for warning in (*strategy.plan.warnings, *strategy.warnings):
             self._say(f"warning: {warning}")
-        report.configured = tuple(sorted({entry.id for entry in done.governed}))
-        report.outside = ungoverned(configs.plan, done)
+        report.configured, report.outside = outcome.configured, outcome.outside
         self._say(f"configured {named(report.configured)}")
-        return done
+        agent = strategy.plan.agent
+        if strategy.way == "inject" and is_first_time(f"resume-{agent.type}", environ):
+            self._say(f"no file changed; {agent.name} resumed without wrap is not governed")
+        return outcome
 
-    def _require(self, plan: Plan, done: Rewrite, variables: ServerVariables) -> None:
+    def _watch_config(
+        self, outcome: Outcome, report: ServerReport, governor: Governor
+    ) -> AddedServers:
+        """Watch the agent's files for servers that are added during the run."""
+        strategy = self._strategy
+
+        def note(record: Record) -> None:
+            governor.note(record)
+            governor.flush_quietly()
+
+        take_in = strategy.take_in
+        self._added = AddedServers(
+            strategy.plan,
+            outcome.files,
+            report,
+            note=note,
+            say=self._say,
+            take_in=None if take_in is None else lambda: take_in(self._make),
+        )
+        return self._added
+
+    def _require(self, plan: Plan, outcome: Outcome, variables: ServerVariables) -> None:
         """Report what stays outside the gate; refuse if nothing is governed, or with ``strict``."""
-        for line in describe_exceptions(plan, done, variables):
+        for line in describe_exceptions(outcome, variables):
             self._say(line)
-        if self._options.strict and (ungoverned(plan, done) or variables.refused):
+        if self._options.strict and (outcome.outside or outcome.left_out or variables.refused):
             raise UsageError(
                 "--strict: the servers above would not run, or run ungoverned; nothing was started"
             )
-        if not done.governed:
+        if not outcome.configured and not outcome.left_out:
             where = str(plan.files[0].path) if plan.files else ""
             problem = "no server in it can be put behind the gate; run the agent without wrap"
             raise ConfigError([Problem("", problem, where)])
 
     async def _run_agent(self, governance: Governance, guardian: Guardian) -> int:
-        environ = {**self._around.environ, ACTIVE: "1"}
+        environ = {**self._around.environ, **self._strategy.variables, ACTIVE: "1"}
+        window = Window(self._plan.agent, self._plan.search.argv, self._stop, self._say)
         started = monotonic()
         self._agent = agent = AgentProcess(
-            self._options.command, environ, lambda: guardian.watch(os.getpid(), group=False)
+            self._strategy.command, environ, lambda: guardian.watch(os.getpid(), group=False)
         )
         ended, stopping = spawn(agent.wait()), spawn(self._stop.wait())
         reaping = spawn(_reap_orphans({agent.pid, guardian.pid}))
@@ -306,16 +367,11 @@ class Wrap:
             agent.signal(signal.SIGKILL)
             await finish(ended, stopping)
         guardian.forget(agent.pid, group=False)
-        await self._wait_for_window(code, monotonic() - started)
+        if not self._stop.is_set():
+            own = {guardian.pid}
+            await window.follow(code, monotonic() - started, governance.sessions, own)
         await finish(reaping)
         return code
-
-    async def _wait_for_window(self, code: int, lasted_s: float) -> None:
-        """Wait until the user says that a window which outlived its launcher is closed."""
-        left_early = code == 0 and lasted_s <= BACKGROUND_S and not self._stop.is_set()
-        if left_early and self._plan.agent.type in WINDOWED and sys.stdin.isatty():
-            self._say("the agent went on in its own window; press Ctrl-C here once it is closed")
-            await self._stop.wait()
 
     async def _drain(self, governance: Governance) -> None:
         """Let the shims stop their servers; kill those that do not in time."""
@@ -328,6 +384,8 @@ class Wrap:
         while True:
             if self._watch is not None:
                 self._watch.look(now())
+            if self._added is not None:
+                self._added.look(now())
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _listen_for_signals(self) -> None:
@@ -372,21 +430,15 @@ def named(servers: Sequence[str]) -> str:
     return f"{len(servers)} server{'s' * (len(servers) != 1)}: {', '.join(servers)}"
 
 
-def ungoverned(plan: Plan, done: Rewrite) -> list[tuple[str, str]]:
-    """Return what the agent may start without the gate, each with the reason."""
-    free = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
-    return [*dict.fromkeys(free), *((one.place, one.reason) for one in plan.outside)]
-
-
-def describe_exceptions(plan: Plan, done: Rewrite, variables: ServerVariables) -> list[str]:
+def describe_exceptions(outcome: Outcome, variables: ServerVariables) -> list[str]:
     """Return what the user must know about servers that are not governed as they are written."""
-    skipped = dict.fromkeys(entry.id for entry in done.governed if entry.skipped)
     return [
-        *(f"NOT GOVERNED: {name} ({reason})" for name, reason in ungoverned(plan, done)),
+        *(f"NOT GOVERNED: {name} ({reason})" for name, reason in outcome.outside),
+        *(f"LEFT OUT: {name} ({reason})" for name, reason in outcome.left_out),
         *(f"NOT STARTED: {one}" for one in variables.refused),
         *(
             f"{one}: the shim in its entry is left out; this run's policy applies"
-            for one in skipped
+            for one in outcome.skipped
         ),
     ]
 

@@ -5,7 +5,7 @@ governance service; until then, the agent has not started the server, or has sta
 that the gate does not see.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -17,13 +17,21 @@ NOT_GOVERNED: Final = "not governed"
 class ServerReport:
     """The servers of one run: configured, proven, and outside the gate."""
 
-    def __init__(self, reported: AbstractSet[str]) -> None:
-        """Take the names of the servers whose shims have reported; the set grows during the run."""
+    def __init__(
+        self,
+        reported: AbstractSet[str],
+        states: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
+    ) -> None:
+        """Take the names of the servers whose shims have reported; the set grows during the run.
+
+        ``states`` returns what their last events say, by name.
+        """
         self.configured: tuple[str, ...] = ()
         """The servers whose entries were rewritten."""
         self.outside: Sequence[tuple[str, str]] = ()
         """What the agent may start without the gate, with the reason."""
         self._reported = reported
+        self._states = states
 
     @property
     def governed(self) -> tuple[str, ...]:
@@ -37,11 +45,12 @@ class ServerReport:
 
     async def describe(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return the servers for ``thoughtgate status``."""
-        states = [(name, GOVERNED, "") for name in self.governed]
-        states += [(name, NEVER_STARTED, "no shim has reported") for name in self.silent]
+        states = [(name, NEVER_STARTED, "no shim has reported") for name in self.silent]
         states += [(name, NOT_GOVERNED, reason) for name, reason in self.outside]
-        return {
-            "servers": [
-                {"id": name, "status": status, "reason": reason} for name, status, reason in states
-            ]
-        }
+        others = [{"id": name, "status": status, "reason": why} for name, status, why in states]
+        return {"servers": [*map(self._describe_governed, self.governed), *others]}
+
+    def _describe_governed(self, name: str) -> dict[str, Any]:
+        state = self._states().get(name, {})
+        why = {key: state[key] for key in ("reason", "exit_code", "error") if key in state}
+        return {"id": name, "status": GOVERNED, "reason": "", **why}

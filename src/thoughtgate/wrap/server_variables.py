@@ -1,24 +1,31 @@
-"""The variables of a run's entries that go through the run file to the servers alone.
+"""The variables of entries that go through a private file to the servers alone.
 
 ``agents.entry_environment`` decides which ones. A key on the shim's command line selects those of
-its entry, because entries of the same name in several files can have different ones.
+its entry, because entries of the same name in several files can have different ones. ``wrap`` keeps
+them in its run file, ``install`` in one file per entry.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
-from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.discovery import Plan, unset_variable
 from thoughtgate.agents.entries import ServerEntry
-from thoughtgate.agents.entry_environment import moved_variables
+from thoughtgate.agents.entry_environment import ENTRY_OPTION, MovedVariables, moved_variables
+from thoughtgate.errors import UsageError
+from thoughtgate.gate.installs.entry_variables import read_entry
+from thoughtgate.gate.run_file import variables_of
+from thoughtgate.gate.state_directory import state_directory
 
 KEY_LENGTH = 16
 
 
 class ServerVariables:
-    """The variables of a plan's entries, for the run file."""
+    """The variables of a plan's entries."""
 
-    def __init__(self, plan: Plan, environ: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, environ: Mapping[str, str], *, one_run: bool = True) -> None:
+        """``one_run`` is False for entries that other files may be merged with in each run."""
         self.contents: dict[str, dict[str, Any]] = {}
         """By key: the variables, or the reason why the server must not start."""
         self.refused: list[str] = []
@@ -26,23 +33,49 @@ class ServerVariables:
         last = {entry.id: entry for entry in plan.entries}
         for entry in plan.with_status("governed", "shadowed"):
             # An agent that merges its files gives a server the variables of all of them.
-            source = last[entry.id] if plan.agent.merge == "keys" else entry
+            merges = one_run and plan.agent.merge == "keys"
+            source = last[entry.id] if merges else entry
             moved = moved_variables(source, plan.agent, environ)
-            if moved is None:
-                continue
-            if moved.problem:
-                self.contents[_key(entry)] = {"problem": moved.problem}
-                self.refused.append(f"{entry.id} ({moved.problem})")
-            else:
-                self.contents[_key(entry)] = {"env": dict(moved.values)}
+            if entry.skipped:
+                names = {key_of_entry(one) for one in plan.entries if one.id == entry.id}
+                moved = _with_installed(entry, moved, names, state_directory(environ))
+            # A shim that is installed for good gets the variables of each start.
+            unset = unset_variable(plan, entry) if one_run else ""
+            problem = unset or (moved.problem if moved is not None else "")
+            if problem:
+                self.contents[key_of_entry(entry)] = {"problem": problem}
+                self.refused.append(f"{entry.id} ({problem})")
+            elif moved is not None:
+                self.contents[key_of_entry(entry)] = {"env": dict(moved.values)}
 
     def key_of(self, entry: ServerEntry) -> str:
         """Return the key of an entry; empty if all of its variables stay in the entry."""
-        key = _key(entry)
+        key = key_of_entry(entry)
         return key if key in self.contents else ""
 
 
-def _key(entry: ServerEntry) -> str:
+def _with_installed(
+    entry: ServerEntry, moved: MovedVariables | None, keys: Collection[str], state: str
+) -> MovedVariables | None:
+    """Add the variables that ``install`` keeps for the shim in an entry.
+
+    ``keys`` are those of this server: another one's would be another server's variables.
+    """
+    words = [entry.command, *entry.args][: entry.skipped]
+    key = next((two for one, two in pairwise(words) if one == ENTRY_OPTION and two in keys), "")
+    if not key:
+        return moved
+    now = moved or MovedVariables()
+    try:
+        kept = variables_of(read_entry(state, key))
+    except UsageError as error:
+        return now if now.problem else MovedVariables(problem=str(error))
+    # Installing empties variables; one that has a value again was written since.
+    values = kept | {name: text for name, text in now.values.items() if text or name not in kept}
+    return MovedVariables(values, now.problem)
+
+
+def key_of_entry(entry: ServerEntry) -> str:
     """Return a key that is the same in each run and tells nothing about the values."""
     place = "\0".join((str(entry.layer.real), *entry.path))
     return sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_LENGTH]

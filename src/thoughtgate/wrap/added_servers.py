@@ -1,0 +1,120 @@
+"""Servers that are added to the agent's config during a run: put behind the gate, or named.
+
+A new entry in a file that ``wrap`` rewrites is rewritten too. Whatever stays outside the gate is
+named at once, in the record, in ``thoughtgate status`` and at the end of the run. So is a config
+file that was deleted.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+from thoughtgate.agents.config_watch import ConfigWatch, Sighting
+from thoughtgate.agents.discovery import Plan
+from thoughtgate.core.record_events import Record, config_changed
+from thoughtgate.errors import ThoughtGateError
+from thoughtgate.wrap.server_report import ServerReport
+from thoughtgate.wrap.strategy import Outcome
+
+MAX_NAMED: Final = 200
+"""Servers that one run names; whoever writes a file can add any number."""
+
+MISSED: Final = 2
+"""How often in a row a file must be missing: some programs delete a file and write it again."""
+
+RESTART: Final = "if the agent runs it already, it is not governed until the agent starts it again"
+NEXT_START: Final = "added during the run; this run does not govern it, the next start does"
+
+TakeIn = Callable[[], tuple[Plan, Outcome] | None]
+
+
+class AddedServers:
+    """Watches the config files of one run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        files: Iterable[str],
+        report: ServerReport,
+        *,
+        note: Callable[[Record], None],
+        say: Callable[[str], None],
+        take_in: TakeIn | None,
+    ) -> None:
+        """Begin with what the files contain now.
+
+        Args:
+            plan: what was discovered at the start.
+            files: the files that were rewritten.
+            report: gets the new servers.
+            note: puts an event on record.
+            say: prints a line for the user.
+            take_in: rewrites new servers; None if this run rewrites no file.
+        """
+        self._watch = ConfigWatch(plan.search)
+        self._missing = dict.fromkeys(map(Path, files), 0)
+        self._report = report
+        self._note = note
+        self._say = say
+        self._take_in = take_in
+        self._named: set[tuple[str, str]] = set()
+        self.outside: list[tuple[str, str]] = []
+        """The servers that were added and are not governed, each with the reason."""
+
+    def look(self, at: float) -> None:
+        """Look for added servers and deleted files."""
+        for path, times in self._missing.items():
+            self._missing[path] = 0 if path.exists() else times + 1
+            if self._missing[path] == MISSED:
+                self._removed(path, at)
+        added = self._watch.added()
+        if added:
+            self._added(added, at)
+
+    def _added(self, added: Collection[Sighting], at: float) -> None:
+        entries = [one for one in added if not one.reason]
+        outcome, reason = None, NEXT_START
+        if entries and self._take_in is not None:
+            try:
+                taken = self._take_in()
+            except (ThoughtGateError, OSError) as error:
+                reason = f"added during the run and cannot be put behind the gate: {error}"
+            else:
+                if taken is None:
+                    return  # the file is being written; the next look finds it again
+                outcome = taken[1]
+                self._missing |= dict.fromkeys(map(Path, outcome.files), 0)
+                started = {one.id for one in taken[0].entries if one.status != "disabled"}
+                entries = [one for one in entries if one.name in started]
+        self._watch.accept()
+        governed = set(outcome.configured) if outcome is not None else set()
+        outside = dict(outcome.outside) if outcome is not None else {}
+        self._report.configured = tuple(sorted({*self._report.configured, *governed}))
+        for one in sorted([*entries, *(one for one in added if one.reason)]):
+            if one.name in governed and not one.reason:
+                self._tell(one, "", at)
+            else:
+                self._tell(one, one.reason or outside.get(one.name, reason), at)
+
+    def _tell(self, one: Sighting, reason: str, at: float) -> None:
+        """Name a server that was added; with a reason if it is not governed."""
+        if len(self._named) >= MAX_NAMED or (one.name, reason) in self._named:
+            return
+        self._named.add((one.name, reason))
+        if reason:
+            self._say(f"NOT GOVERNED: {one.name} in {one.file} ({reason})")
+            self.outside.append((one.name, reason))
+            self._report.outside = (*self._report.outside, (one.name, reason))
+        else:
+            self._say(f"added     {one.name} in {one.file} is behind the gate now; {RESTART}")
+        change = "server_not_governed" if reason else "server_added"
+        self._note(
+            config_changed(
+                at, one.name, change, one.file, governed=not reason, reason=reason or RESTART
+            )
+        )
+
+    def _removed(self, path: Path, at: float) -> None:
+        reason = "deleted while it is wrapped; it stays deleted unless somebody writes it again"
+        self._say(f"warning: {path} was {reason}")
+        self._note(config_changed(at, "", "file_removed", str(path), governed=False, reason=reason))

@@ -1,0 +1,114 @@
+"""The keys and private files of runs that touch no file of an agent.
+
+Any number of such runs go on at once, also of the same agent in the same directory. Each takes the
+first key that is free, so that command lines stay the same from day to day: agents remember what
+they learned about a server by its command line. A lock on the key belongs to the process; the files
+of a key that nobody holds are left over from a run that was killed.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from thoughtgate.agents.atomic import write_private
+from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.injection.injection import PrivateFile
+from thoughtgate.agents.locks import FileLock
+from thoughtgate.errors import Conflict, StoreError
+from thoughtgate.gate.run_file import run_path, runs_directory
+from thoughtgate.gate.state_directory import ensure_directory, state_directory
+
+DIRECTORY: Final = "injected"
+TOLD: Final = "told"
+KEY_LENGTH: Final = 16
+
+
+def base_key(plan: Plan) -> str:
+    """Return the key of the first run of an agent in a directory; it is never that of a rewrite."""
+    where = "\0".join(["inject", plan.agent.type, str(plan.search.cwd)])
+    return sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:KEY_LENGTH]
+
+
+class RunKey:
+    """A key that belongs to this process until it is released."""
+
+    def __init__(self, base: str, environ: Mapping[str, str]) -> None:
+        """Take the first free key: BASE, BASE-2, BASE-3 and so on."""
+        ensure_directory(runs_directory(environ))
+        for number in count(1):
+            key = base if number == 1 else f"{base}-{number}"
+            try:
+                self._lock = FileLock(Path(run_path(key, environ)))
+            except Conflict:
+                continue
+            except OSError as error:
+                raise StoreError(f"{error.filename}: cannot be locked: {error.strerror}") from error
+            self.key = key
+            return
+
+    def release(self) -> None:
+        """Give the key back; a second call does nothing."""
+        self._lock.release()
+
+
+def folder_of(key: str, environ: Mapping[str, str]) -> Path:
+    """Return the directory of a run's private files."""
+    return Path(state_directory(environ), DIRECTORY, key)
+
+
+def write_files(folder: Path, files: Iterable[PrivateFile]) -> None:
+    """Write the private files of a run."""
+    for file in files:
+        ensure_directory(str(folder.parent))
+        ensure_directory(str(folder))
+        write_private(file.path, file.content)
+
+
+def remove_files(folder: Path) -> None:
+    """Remove the private files of a run."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def stale_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Return the directories of runs that were killed."""
+    return [one for one in _folders(environ) if _lock_if_stale(one, environ, remove=False)]
+
+
+def remove_stale_files(environ: Mapping[str, str]) -> None:
+    """Remove the private files of runs that were killed."""
+    for folder in _folders(environ):
+        _lock_if_stale(folder, environ, remove=True)
+
+
+def _folders(environ: Mapping[str, str]) -> list[Path]:
+    return sorted(Path(state_directory(environ), DIRECTORY).glob("*"))
+
+
+def _lock_if_stale(folder: Path, environ: Mapping[str, str], *, remove: bool) -> bool:
+    """Tell whether no process holds a key; its files are removed while nobody can take it."""
+    try:
+        lock = FileLock(Path(run_path(folder.name, environ)))
+    except (Conflict, OSError):
+        return False
+    try:
+        if remove:
+            remove_files(folder)
+    finally:
+        lock.release()
+    return True
+
+
+def is_first_time(topic: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether this user has not been told something yet; from now on they have."""
+    folder = Path(state_directory(environ), TOLD)
+    try:
+        ensure_directory(str(folder))
+        (folder / topic).touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return False
+    except (OSError, StoreError):  # better twice than never
+        return True
+    return True
