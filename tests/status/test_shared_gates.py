@@ -8,9 +8,9 @@ from tests.support.postgres import PostgresServer
 
 from thoughtgate.gate.clock import now
 from thoughtgate.status.shared_gates import describe_gates, gather_shared
+from thoughtgate.stores.engines.postgres import open_postgres
 from thoughtgate.stores.gates import GateStore, RunningGate
 from thoughtgate.stores.open_database import StoreLocation
-from thoughtgate.stores.postgres import open_postgres
 
 NOW = 1_800_000_000.0
 

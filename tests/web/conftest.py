@@ -9,7 +9,8 @@ from tests.support.approvals import a_desk, a_store
 from tests.support.consoles import Client, LocalConsole
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.judge import Decision, OpenCall
+from thoughtgate.core.approval import Decision
+from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.stores.approvals import ApprovalStore
@@ -59,7 +60,7 @@ class Gate:
         self._calls += 1
         call_id = f"run.{self._calls}"
         arguments = arguments or {"path": f"/tmp/{self._calls}"}
-        call = Call("files", "tool", tool, arguments, session="s1", extra=extra)
+        call = Call("files", "tool", tool, arguments, session="s1", extra=extra, definition="d1")
         verdict = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]", workflow=workflow)
         return self.approvals.ask(
             call_id, OpenCall(call, verdict, time.time(), client=client), workflow, time.time()

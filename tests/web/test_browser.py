@@ -4,18 +4,26 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.support.audit_cli import sample_events
 from tests.support.commands import AGENT
-from tests.support.consoles import LocalConsole, RunningConsole, chromium
+from tests.support.consoles import LocalConsole, RunningConsole, chromium, write_events
 from tests.support.shim_peer import ShimPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, kind_of, text_of
 from tests.web.conftest import Gate
+from tools.source_tree import ROOT
 
 from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Vote
+from thoughtgate.web.console_context import PAGES as CONSOLE_PAGES
+
+AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
+AXE_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+PAGES = (*(address for address, _ in CONSOLE_PAGES), "/servers/changes")
 
 RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'
 
@@ -116,6 +124,7 @@ def test_a_remembered_answer_answers_the_next_call_and_can_be_taken_back(
 ) -> None:
     with RunningConsole(held.state) as console:
         page = signed_in(context, console.link)
+        held.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         call(held, 2, "draft")
         card = page.locator(".ask", has_text="draft")
         card.get_by_label("Remember approval").select_option("1h")
@@ -204,13 +213,39 @@ def test_enter_in_the_reason_denies_and_never_approves(page: Page, gate: Gate) -
     assert gate.decided() == {"run.1": False}
 
 
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make node")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_inaccessible(
+    context: BrowserContext,
+    console: LocalConsole,
+    gate: Gate,
+    tmp_path: Path,
+    scheme: Literal["light", "dark"],
+) -> None:
+    ident = gate.hold("delete_note", {"name": "draft", "lines": ["a", "b"]})
+    now = time.time()
+    write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
+    page = signed_in(context, console.console.new_link())
+    page.emulate_media(color_scheme=scheme)
+    source, problems = AXE.read_text("utf-8"), []
+    for path in (*PAGES, f"/approvals/{ident}", "/calls/run-1.2"):
+        page.goto(console.base + path)
+        page.evaluate(source)
+        found = page.evaluate("axe.run(document, {runOnly: RULES})".replace("RULES", AXE_RULES))
+        problems += [
+            (path, one["id"], [node["html"] for node in one["nodes"]])
+            for one in found["violations"]
+        ]
+    assert problems == []
+
+
 def test_every_page_fits_a_phone(page: Page, gate: Gate) -> None:
     ident = gate.hold(
         "delete_" + "x" * 80, {"path": "/very/long/" + "path" * 60, "nested": {"list": ["y" * 300]}}
     )
     page.set_viewport_size({"width": 360, "height": 740})
     base = page.url.rstrip("/")
-    for path in ("/", f"/approvals/{ident}", "/traffic", "/calls", "/servers", "/grants", "/stats"):
+    for path in (*PAGES, f"/approvals/{ident}"):
         page.goto(base + path)
         page.evaluate(  # Where files lie is another matter on every machine.
             "document.querySelectorAll('p code').forEach((one) => one.textContent = 'x'.repeat(200))"
@@ -318,7 +353,7 @@ def test_nothing_is_loaded_from_outside_and_no_policy_is_broken(
     )
     page.goto(console.console.new_link())
     expect(page.get_by_role("heading", name="Waiting for you")).to_be_visible()
-    for path in ("/", f"/approvals/{ident}", "/traffic", "/calls", "/servers", "/grants", "/stats"):
+    for path in (*PAGES, f"/approvals/{ident}"):
         page.goto(console.base + path)
 
     assert {url for url in asked if not url.startswith(console.base)} == set()

@@ -55,7 +55,7 @@ def test_a_status_and_a_span_are_found_in_whatever_case(client: Client, record: 
     [
         ("decision=deny", "decision must be one of allow, hold, block, throttle, not deny"),
         ("status=%3Cb%3E", "status must be one of ok, error, timeout, cancelled, not &lt;b&gt;"),
-        ("since=soon", "since must be a duration such as 15m, 1h or 7d, not soon"),
+        ("since=soon", "since must be a duration such as 15m, 1h or 7d, or a time, not soon"),
         ("tool=" + "x" * 201, "tool must have at most 200 characters"),
     ],
 )

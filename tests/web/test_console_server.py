@@ -77,7 +77,7 @@ def test_a_record_that_cannot_be_read_back_is_none(tmp_path: Path) -> None:
         assert "cannot be read back" in served.client().get("/traffic").text
         assert served.client().get("/calls").status == 200
         assert served.client().get("/servers").status == 200
-        assert served.client().get("/stats").status == 200
+        assert served.client().get("/overview").status == 200
 
 
 def test_a_record_can_be_named(tmp_path: Path) -> None:

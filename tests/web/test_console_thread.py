@@ -151,11 +151,15 @@ def test_a_gate_goes_on_when_its_console_cannot(
 
 
 @pytest.mark.promise("agent-cannot-approve")
-def test_an_agent_that_starts_a_gate_gets_no_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_issuer", [False, True], ids=["terminal", "issuer"])
+def test_an_agent_that_starts_a_gate_gets_no_console(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_issuer: bool
 ) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    loaded = load_configuration(str(config(tmp_path)), {}, str(tmp_path))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: not has_issuer, raising=False)
+    # An agent could sign in with tokens of an issuer that it runs itself.
+    own = sign_in_config("http://127.0.0.1:9/").partition("default: forward\n")[2]
+    file = config(tmp_path, own if has_issuer else "")
+    loaded = load_configuration(str(file), {}, str(tmp_path))
     said: list[str] = []
     environ = {"THOUGHTGATE_ACTIVE": "1"}
     before = threading.active_count()

@@ -11,6 +11,10 @@ def parsed(text: str) -> ET.Element:
     return ET.fromstring(text)
 
 
+def address(at: float) -> str:
+    return f"/at/{at:.0f}"
+
+
 def test_calls_over_time_are_stacked_by_verdict() -> None:
     counts = [
         (0.0, "ALLOW", 3),
@@ -19,30 +23,33 @@ def test_calls_over_time_are_stacked_by_verdict() -> None:
         (60.0, "ODD", 1),
         (9999.0, "ALLOW", 7),
     ]
-    svg = parsed(str(plot_over_time(counts, 0.0, 120.0, 60)))
+    svg = parsed(str(plot_over_time(counts, 0.0, 120.0, 60, address)))
 
     classes = [rect.attrib["class"] for rect in svg.iter("rect")]
     assert classes == ["v-allow", "v-block", "v-hold", "v-other"]
-    assert "3 forwarded, 1 refused" in (svg.findtext("g/title") or "")
+    assert "3 allowed, 1 denied" in (svg.findtext("a/title") or "")
+    assert [one.attrib["href"] for one in svg.iter("a")] == ["/at/0", "/at/60"]
     heights = [float(rect.attrib["height"]) for rect in svg.iter("rect")]
     assert heights[0] > heights[1]
 
 
 def test_no_calls_are_an_empty_plot() -> None:
-    assert list(parsed(str(plot_over_time([], 0.0, 60.0, 60))).iter("rect")) == []
+    assert list(parsed(str(plot_over_time([], 0.0, 60.0, 60, address))).iter("rect")) == []
 
 
 def test_a_ranking_draws_the_longest_bar_for_the_most() -> None:
-    svg = parsed(str(plot_ranking([("read", 10), ("write", 5)])))
-    widths = [float(rect.attrib["width"]) for rect in svg.iter("rect")]
+    ranking = parsed(str(plot_ranking([("read", 10, "/calls?tool=read"), ("write", 5, "")])))
+    widths = [float(rect.attrib["width"]) for rect in ranking.iter("rect")]
 
     assert widths[0] == 2 * widths[1]
+    assert [one.attrib["href"] for one in ranking.iter("a")] == ["/calls?tool=read"]
 
 
 def test_names_are_text_and_are_cut() -> None:
-    text = str(plot_ranking([("<script>" + "x" * 100, 1), ("", 1)]))
+    text = str(plot_ranking([("<script>" + "x" * 100, 1, '/"><b>'), ("", 1, "")]))
 
     assert "<script" not in text
+    assert "<b>" not in text.partition("</a>")[0]
     assert "…" in text
     parsed(text)
 
@@ -52,6 +59,7 @@ def test_nothing_to_rank_is_said_so() -> None:
 
 
 def test_plots_need_no_style() -> None:
-    text = str(plot_over_time([(0.0, "ALLOW", 1)], 0.0, 60.0, 60)) + str(plot_ranking([("a", 1)]))
+    text = str(plot_over_time([(0.0, "ALLOW", 1)], 0.0, 60.0, 60, address))
+    text += str(plot_ranking([("a", 1, "")]))
 
     assert "style=" not in text

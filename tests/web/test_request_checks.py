@@ -1,10 +1,15 @@
 """Attacks on the console with plain HTTP: wrong Host, Origin, cookie; and what answers carry."""
 
+import os
+
 import pytest
 from tests.support.consoles import Client, LocalConsole
 from tests.support.waiting import wait_for
 from tests.web.conftest import Gate
 
+from thoughtgate.gate.approvals.started_by_agent import STARTED
+from thoughtgate.gate.running_gates import announce, describe_governed
+from thoughtgate.process.ancestry import read_process
 from thoughtgate.web.request_checks import HEADERS
 
 
@@ -125,3 +130,24 @@ def test_a_flood_of_refusals_is_not_told_of_without_end(console: LocalConsole) -
 
     wait_for(lambda: len(console.refusals) >= 60)
     assert len(console.refusals) == 60
+
+
+@pytest.mark.promise("agent-cannot-approve")
+def test_an_agent_that_is_governed_later_decides_nothing_in_its_console(
+    console: LocalConsole, client: Client, gate: Gate
+) -> None:
+    ident = gate.hold()
+    path = f"/approvals/{ident}"
+    token = client.get("/").token(path)
+    governed = describe_governed(read_process(os.getpid()))
+    presence = announce(str(console.state), "shim", **governed)
+    assert presence is not None
+    try:
+        answer = client.post(path, {"token": token, "decision": "approve"})
+        signed = client.send("POST", "/webhook/decision", b"{}", {"Content-Type": "text/json"})
+    finally:
+        presence.withdraw()
+
+    assert (answer.status, signed.status) == (403, 403)
+    assert gate.decided() == {}
+    assert (STARTED, path) in console.refusals

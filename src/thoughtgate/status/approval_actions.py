@@ -14,6 +14,7 @@ from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.clock import now
+from thoughtgate.status.definition_changes import DefinitionChanges
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
 
@@ -35,6 +36,10 @@ class ApprovalActions:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+    def definitions(self) -> DefinitionChanges:
+        """Return the definitions that nobody has accepted, in the same store."""
+        return DefinitionChanges(self._store)
 
     def rev(self) -> int:
         """Return a number that changes with every change of the store."""

@@ -12,13 +12,19 @@ from thoughtgate.gate.open_governor import RECORD_FILE
 from thoughtgate.gate.running_gates import DIRECTORY, list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.definition_changes import waiting_definitions
 from thoughtgate.status.limit_counts import shared_limits
-from thoughtgate.status.recent_calls import last_calls
+from thoughtgate.status.recent_calls import calls_of, last_calls
+from thoughtgate.status.server_logins import find_needed_logins, gather_logins
 from thoughtgate.status.shared_gates import gather_shared
+from thoughtgate.status.stop_actions import shown_facts, shown_orders
 from thoughtgate.stores.open_database import StoreLocation
 
 PATIENCE_S: Final = 2.0
 """How long a gate may take to report its status."""
+
+EVENTS_PER_CALL: Final = 8
+"""Events of the shared ledger that are read for a call that is listed."""
 
 
 def gather_status(
@@ -30,14 +36,46 @@ def gather_status(
     has the gates of all machines.
     """
     state = state_directory(environ)
-    gates = [describe_gate(state, gate) for gate in list_gates(state)]
+    gates = gather_gates(state)
     told: dict[str, Any] = {"state": state, "gates": gates}
     if location is not None and location.is_shared:
         told["approvals"], told["store"] = gather_shared(location)
+        shared = [] if "problem" in told["store"] else _shared_calls(location, calls)
     else:
+        shared = []
         told["approvals"] = pending_approvals(state)
-    told["limits"] = shared_limits(location or StoreLocation(Path(state)))
-    return {**told, "calls": recent_calls(state, gates, calls)}
+    own = location or StoreLocation(Path(state))
+    told["limits"] = shared_limits(own)
+    told["definitions"] = waiting_definitions(own)
+    told["stopped"], told["facts"] = shown_orders(own), shown_facts(own)
+    # Logins of agents' own entries are always in the state directory.
+    stores = dict.fromkeys((own, StoreLocation(Path(state))))
+    told["logins"] = [
+        login for one in stores if _may_have_logins(one) for login in gather_logins(one, environ)
+    ]
+    told["needed_logins"] = find_needed_logins(gates)
+    return {**told, "calls": shared or recent_calls(state, gates, calls)}
+
+
+def gather_gates(state: str) -> list[dict[str, Any]]:
+    """Return the gates that run on this machine, each with what it says about its servers."""
+    return [describe_gate(state, gate) for gate in list_gates(state)]
+
+
+def _may_have_logins(location: StoreLocation) -> bool:
+    """Tell whether there is a store: looking must not create one."""
+    return location.is_shared or location.directory.is_dir()
+
+
+def _shared_calls(location: StoreLocation, count: int) -> list[dict[str, Any]]:
+    """Return the last calls of all gates that share a store, newest first."""
+    # Imported here: it needs the optional dependency of a shared store.
+    from thoughtgate.record.shared_ledger import shared_ledger
+    from thoughtgate.record.shared_reader import newest_events
+
+    with shared_ledger(location) as ledger:
+        events = newest_events(ledger, lambda event: "call" in event, count * EVENTS_PER_CALL)
+        return calls_of(events, count)
 
 
 def describe_gate(state: str, gate: dict[str, Any]) -> dict[str, Any]:
@@ -76,3 +114,12 @@ def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[di
     records |= {gate["record"] for gate in gates if isinstance(gate.get("record"), str)}
     calls = [call for record in sorted(records) for call in last_calls(Path(record), count)]
     return sorted(calls, key=lambda call: str(call["ts"]), reverse=True)[:count]
+
+
+def describe_server(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a server with a note that says why it does not run, or else its first warnings."""
+    note = server.get("reason") or "; ".join(server.get("warnings", ())[:2])
+    error = server.get("error") or {}
+    if error.get("cause"):
+        note = f"{note} ({error['cause']})"
+    return {**server, "server": server["id"], "note": note}

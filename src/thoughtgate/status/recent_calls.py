@@ -1,6 +1,6 @@
 """The last calls on record, read from the end of the file without reading the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,13 @@ TAIL_BYTES: Final = 512 * 1024
 
 def last_calls(record: Path, count: int) -> list[dict[str, Any]]:
     """Return the last calls of a record, newest first; none if there is no record."""
+    return calls_of(_events(record), count)
+
+
+def calls_of(events: Iterable[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Return the last calls of events that are in order, newest first."""
     calls: dict[str, dict[str, Any]] = {}
-    for event in _events(record):
+    for event in events:
         call = member(event, "call")
         ident = text(call, "call_id")
         if ident is None:
@@ -41,7 +46,7 @@ def _follow(facts: dict[str, Any], event: dict[str, Any]) -> None:
     if kind == CALL_DECISION:
         facts["decision"] = member(event, "decision").get("action")
         facts["status"] = facts["status"] or "OPEN"
-    elif kind == APPROVAL_DECIDED:
+    elif kind == APPROVAL_DECIDED and "about" not in member(event, "approval"):
         facts["decision"] = (text(member(event, "approval"), "outcome") or "").upper()
     elif kind == CALL_END:
         facts["status"] = event.get("status")

@@ -12,7 +12,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from thoughtgate.core.record_events import MESSAGE, SERVER_EXITED, SERVER_STARTED, TOOLS_LIST
+from thoughtgate.core.record_events import (
+    ABOUT_SERVERS,
+    MESSAGE,
+    SERVER_EVENTS,
+    SERVER_RECOVERED,
+    SERVER_STARTED,
+    TOOLS_LIST,
+)
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, text
 from thoughtgate.record.follower import RecordFollower
@@ -35,9 +42,6 @@ STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
 MAX_BARS: Final = 72
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
-
-LISTED: Final = (b'"tools_list"', b'"server_started"', b'"server_exited"')
-"""Markers of the lines about servers; other lines are not parsed."""
 
 
 class ConsoleRecord:
@@ -68,9 +72,11 @@ class ConsoleRecord:
         follower.read()
         return follower.read
 
-    def calls(self, limit: int, since: float = 0.0, **wanted: str) -> list[dict[str, Any]]:
+    def calls(
+        self, limit: int, since: float = 0.0, until: float = 0.0, **wanted: str
+    ) -> list[dict[str, Any]]:
         """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""
-        chosen = CallFilter(since=since, limit=limit, **wanted)  # type: ignore[arg-type]  # all its other fields are text
+        chosen = CallFilter(since=since, until=until, limit=limit, **wanted)
         return self._ask(lambda connection: find_calls(connection, chosen), _NO_CALLS)
 
     def call(self, call_id: str) -> dict[str, Any] | None:
@@ -96,13 +102,13 @@ class ConsoleRecord:
         with self._lock:
             if self._follower is not None:
                 for line in self._follower.lines():
-                    if any(mark in line.data for mark in LISTED):
+                    if any(mark in line.data for mark in ABOUT_SERVERS):
                         self._learn(read_entry(line).event)
             return self._servers
 
-    def stats(self, since: float, until: float) -> dict[str, Any]:
-        """Return the statistics for the charts."""
-        wanted = CallFilter(since=since)
+    def stats(self, since: float, until: float, server: str = "") -> dict[str, Any]:
+        """Return the statistics for the charts, of all servers or of one."""
+        wanted = CallFilter(since=since, server=server)
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
         return self._ask(lambda ledger: collect_statistics(ledger, wanted, step), {})
 
@@ -133,8 +139,10 @@ class ConsoleRecord:
                 ),
                 at=at,
             )
-        elif kind in {SERVER_STARTED, SERVER_EXITED}:
-            self._servers.moved(server, running=kind == SERVER_STARTED, at=at)
+        elif kind in SERVER_EVENTS:
+            is_degraded = text(member(event, "server"), "state") == "degraded"
+            is_up = kind in {SERVER_STARTED, SERVER_RECOVERED} or is_degraded
+            self._servers.moved(server, running=is_up, at=at)
 
 
 def _strings(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

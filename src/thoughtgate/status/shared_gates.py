@@ -79,3 +79,19 @@ def _usual(peers: list[Mapping[str, Any]], name: str) -> Any:
     most = max(counts.values())
     latest = sorted(peers, key=lambda one: str(one["started_at"]))
     return next(one.get(name) for one in reversed(latest) if counts[one.get(name)] == most)
+
+
+def describe_shared(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a gate that shares the store, with a note on what it holds and how it differs."""
+    notes = []
+    if gate["status"] != RUNNING:
+        notes.append(f"died or cannot reach the store, since {gate['expires_at']}")
+    if gate.get("degraded"):
+        notes.append(f"degraded: {', '.join(map(str, gate['degraded']))}")
+    if gate.get("needs_restart"):
+        notes.append(f"after a restart: {', '.join(map(str, gate['needs_restart']))}")
+    notes += [f"another {what} than the others" for what in gate["differs"]]
+    if gate["holds"]:
+        notes.append(f"holds {', '.join(gate['holds'])}")
+    name = " ".join(str(gate[part]) for part in ("kind", "server") if gate.get(part))
+    return {**gate, "gate": name, "address": gate.get("url"), "note": "; ".join(notes)}

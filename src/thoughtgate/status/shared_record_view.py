@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from thoughtgate.core.record_events import MESSAGE
+from thoughtgate.core.record_events import ABOUT_SERVERS, MESSAGE
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.ledger_queries import Connection
 from thoughtgate.record.reader import read_entry
 from thoughtgate.record.shared_ledger import SharedLedger, open_shared_ledger
 from thoughtgate.record.shared_reader import SharedFollower, call_events, newest_events
-from thoughtgate.status.record_view import LISTED, MAX_CALL_EVENTS, Answer, ConsoleRecord
+from thoughtgate.status.record_view import MAX_CALL_EVENTS, Answer, ConsoleRecord
 from thoughtgate.status.server_view import ServerSummaries
 from thoughtgate.stores.open_database import StoreLocation
 
@@ -55,7 +55,7 @@ class SharedConsoleRecord(ConsoleRecord):
             if self._news is None:
                 self._news = SharedFollower(self._open(), from_start=True)
             for line in self._news.lines(with_lists=True):
-                if any(mark in line.data for mark in LISTED):
+                if any(mark in line.data for mark in ABOUT_SERVERS):
                     self._learn(read_entry(line).event)
             return self._servers
 

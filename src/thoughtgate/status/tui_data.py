@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.channels.terminal import identity, render_question
 from thoughtgate.core.approval import Refusal
+from thoughtgate.core.grant import Remember
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.approvals.started_by_agent import require_person
@@ -77,7 +78,15 @@ class TuiSource:
                 return lay_out_part(store.argument_part(found.id, at - 1)), parts + 1
             return render_question(found, now(), whole=True), parts + 1
 
-    def decide(self, approval: str, *, approve: bool, reason: str = "", digest: str = "") -> str:
+    def decide(
+        self,
+        approval: str,
+        *,
+        approve: bool,
+        reason: str = "",
+        digest: str = "",
+        remember: Remember | None = None,
+    ) -> str:
         """Vote on an approval request for the call with this digest; return the outcome.
 
         Raises:
@@ -85,7 +94,9 @@ class TuiSource:
         """
         require_person("tui", self._environ, self._state)
         with closing(ApprovalActions(open_store(self._location), identity())) as actions:
-            counted = actions.decide(approval, approve=approve, reason=reason, digest=digest)
+            counted = actions.decide(
+                approval, approve=approve, reason=reason, digest=digest, remember=remember
+            )
         if isinstance(counted, Refusal):
             raise UsageError(counted.text)
         return f"{counted.id} is {counted.status}"

@@ -15,13 +15,23 @@ from thoughtgate.errors import StoreError
 from thoughtgate.web.approval import approval_page, arguments_page, decide_approval
 from thoughtgate.web.calls import call_page, calls_page
 from thoughtgate.web.console_context import ConsoleContext
+from thoughtgate.web.gates import gates_page
 from thoughtgate.web.grants import grants_page, revoke_grant
 from thoughtgate.web.inbox import inbox_cards, inbox_page
 from thoughtgate.web.live import LiveStream
-from thoughtgate.web.login import sign_in, sign_out
+from thoughtgate.web.overview import overview_page
 from thoughtgate.web.request_checks import RequestCheckMiddleware
-from thoughtgate.web.servers import servers_page
-from thoughtgate.web.stats import stats_page
+from thoughtgate.web.server_sign_in import (
+    CALLBACK,
+    FINISH,
+    come_back,
+    finish_sign_in,
+    sign_in_to_server,
+    sign_out_from_server,
+)
+from thoughtgate.web.servers import changes_page, decide_changes, servers_page
+from thoughtgate.web.sign_in.login import sign_in, sign_out
+from thoughtgate.web.stop import give_order, remove_order, stop_page
 from thoughtgate.web.traffic import traffic_page
 from thoughtgate.web.webhook import decide_by_webhook
 
@@ -68,6 +78,7 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         Route("/static/{name}", serve_static),
         page("/", inbox_page),
         page("/cards", inbox_cards),
+        page("/overview", overview_page),
         Route("/live", LiveStream(context).serve),
         page("/approvals/{ident}", approval_page),
         form("/approvals/{ident}", decide_approval),
@@ -76,9 +87,18 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         page("/calls", calls_page),
         page("/calls/{ident}", call_page),
         page("/servers", servers_page),
+        page(CALLBACK, come_back),
+        page(FINISH, finish_sign_in),
+        form("/servers/{ident}/sign-in", sign_in_to_server),
+        form("/servers/{ident}/sign-out", sign_out_from_server),
+        page("/servers/changes", changes_page),
+        form("/servers/changes", decide_changes),
+        page("/gates", gates_page),
         page("/grants", grants_page),
         form("/grants/{ident}/revoke", revoke_grant),
-        page("/stats", stats_page),
+        page("/stop", stop_page),
+        form("/stop", give_order),
+        form("/stop/resume", remove_order),
         form("/webhook/decision", decide_by_webhook),
     ]
     app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})

@@ -6,6 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from thoughtgate.config.durations import parse_duration
+from thoughtgate.record.call_rows import parse_time
+from thoughtgate.record.ledger_queries import EXACT
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.event_summary import summarize
 
@@ -16,7 +18,8 @@ MAX_WORD: Final = 200
 DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
 STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
 CHOICES: Final = {"decision": DECISIONS, "status": STATUSES}
-FILTERS: Final = ("text", "server", "tool", "decision", "status", "since")
+TIMES: Final = ("since", "until")
+FILTERS: Final = ("text", "server", "tool", *CHOICES, *TIMES, *EXACT)
 SPANS: Final = (
     ("", "any time"),
     ("15m", "15 minutes"),
@@ -39,6 +42,7 @@ def calls_page(context: ConsoleContext, request: Request) -> Response:
         faults=faults,
         limit=SHOWN,
         choices={**CHOICES, "since": _spans(asked["since"])},
+        exact=[name for name in (*EXACT, "until") if asked[name]],
     )
 
 
@@ -54,10 +58,10 @@ def call_page(context: ConsoleContext, request: Request) -> Response:
 
 
 def _find(context: ConsoleContext, asked: dict[str, str]) -> list[dict[str, Any]]:
-    wanted = {name: word for name, word in asked.items() if name != "since"}
-    ago = asked["since"]
-    since = context.approvals.clock() - parse_duration(ago) if ago else 0.0
-    return context.record.calls(SHOWN, since, **wanted)
+    wanted = {name: word for name, word in asked.items() if name not in TIMES}
+    now = context.approvals.clock()
+    since, until = (_moment(asked[name], now) if asked[name] else 0.0 for name in TIMES)
+    return context.record.calls(SHOWN, since, until, **wanted)
 
 
 def _asked(request: Request) -> dict[str, str]:
@@ -65,10 +69,21 @@ def _asked(request: Request) -> dict[str, str]:
     asked = {name: request.query_params.get(name, "").strip() for name in FILTERS}
     for name in CHOICES:
         asked[name] = asked[name].upper()
-    ago = asked["since"]
-    # ISO 8601 durations ("PT1H") are upper case, ours ("1h") are lower case.
-    asked["since"] = ago.upper() if ago[:1] in {"p", "P"} else ago.lower()
+    for name in TIMES:
+        word = asked[name]
+        # Times and durations of ISO 8601 are upper case, our durations ("1h") are lower case.
+        asked[name] = word.upper() if word[:1] in {"p", "P"} or "-" in word else word.lower()
     return asked
+
+
+def _moment(word: str, now: float) -> float:
+    """Return the time that a duration ago, or a time, means.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    found = parse_time(word)
+    return found if found is not None else now - parse_duration(word)
 
 
 def _faults(asked: dict[str, str]) -> list[str]:
@@ -84,10 +99,13 @@ def _faults(asked: dict[str, str]) -> list[str]:
         if asked[name] and asked[name] not in words:
             given = asked[name].lower()
             faults.append(f"{name} must be one of {', '.join(words).lower()}, not {given}")
-    try:
-        parse_duration(asked["since"] or "1h")
-    except ValueError:
-        faults.append(f"since must be a duration such as 15m, 1h or 7d, not {asked['since']}")
+    for name in TIMES:
+        try:
+            _moment(asked[name] or "1h", 0.0)
+        except ValueError:
+            faults.append(
+                f"{name} must be a duration such as 15m, 1h or 7d, or a time, not {asked[name]}"
+            )
     return faults
 
 

@@ -15,9 +15,12 @@ from thoughtgate.core.approval import Reviewer
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
 from thoughtgate.status.record_view import ConsoleRecord
+from thoughtgate.status.stop_actions import StopActions
 from thoughtgate.status.webhook_answers import WebhookAnswers
-from thoughtgate.web.console_sessions import ConsoleSession, ConsoleSessions
-from thoughtgate.web.proxy_sign_in import ProxySignIn, SignedIn
+from thoughtgate.stores.open_database import StoreLocation
+from thoughtgate.web.server_logins import ServerLogins
+from thoughtgate.web.sign_in.console_sessions import ConsoleSession, ConsoleSessions
+from thoughtgate.web.sign_in.proxy_sign_in import ProxySignIn, SignedIn
 from thoughtgate.web.templating import make_environment
 
 MAX_FORM: Final = 64 * 1024
@@ -29,11 +32,13 @@ FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 PAGES: Final = (
     ("/", "Inbox"),
+    ("/overview", "Overview"),
     ("/traffic", "Traffic"),
     ("/calls", "Calls"),
     ("/servers", "Servers"),
+    ("/gates", "Gates"),
     ("/grants", "Grants"),
-    ("/stats", "Stats"),
+    ("/stop", "Stop"),
 )
 
 
@@ -52,6 +57,16 @@ class ConsoleContext:
     """How reviewers sign in on a network; None for the one-time link."""
     public_url: str = ""
     """The URL that browsers use, if it is not that of the listener."""
+    logins: ServerLogins | None = None
+    """The sign-ins to remote servers; None if the config has none that could need one."""
+    stops: StopActions | None = None
+    """The stop orders in the store; None if this console cannot change them."""
+    state: str = ""
+    """The state directory, where the gates of this machine announce themselves."""
+    location: StoreLocation | None = None
+    """The store of this console."""
+    find_agent_reason: Callable[[], str] = str
+    """Returns why nothing can be decided here: an agent started this console. Empty if it did not."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(
@@ -108,8 +123,13 @@ class ConsoleContext:
     def verify_form(self, request: Request, form: Mapping[str, str], *about: str) -> bool:
         """Tell whether a form is genuine, unaltered and submitted for the first time."""
         session = session_of(request)
-        if session is not None and self.sessions.spend(session, form.get("token", ""), *about):
-            return True
+        try:
+            if session is not None and self.sessions.spend(session, form.get("token", ""), *about):
+                return True
+        except StoreError:
+            # Whether it was submitted before is unknown.
+            self.refused("the store of used forms cannot be reached", request.url.path)
+            return False
         self.refused("form altered, replayed or out of date", request.url.path)
         return False
 

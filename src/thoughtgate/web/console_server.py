@@ -2,8 +2,9 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,21 +12,28 @@ from thoughtgate.config.console_settings import ConsoleSettings
 from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.gate.approvals.channel_secrets import webhook_keys
 from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
-from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.approvals.started_by_agent import find_agent_reason
+from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
+from thoughtgate.gate.poll_loop import complain
 from thoughtgate.status.approval_actions import open_approval_actions
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.shared_record_view import SharedConsoleRecord
+from thoughtgate.status.stop_actions import StopActions
 from thoughtgate.status.webhook_answers import WebhookAnswers
-from thoughtgate.stores.open_database import StoreLocation
+from thoughtgate.stores.console_sessions import ConsoleSessionStore
+from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.transports.asgi import App
 from thoughtgate.transports.loopback_server import open_listener, serve_app
-from thoughtgate.transports.tls import server_context
+from thoughtgate.transports.tls import ReloadedContext, server_context
+from thoughtgate.upstream.oauth.access import OAuthAccess
 from thoughtgate.web.app import make_app
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.console_sessions import ConsoleSessions, open_sessions
-from thoughtgate.web.proxy_sign_in import beside, open_sign_in
+from thoughtgate.web.server_logins import ServerLogins
+from thoughtgate.web.sign_in.console_sessions import ConsoleSessions, is_secure, open_sessions
+from thoughtgate.web.sign_in.proxy_sign_in import beside, open_sign_in, public_port
+from thoughtgate.web.sign_in.shared_console_sessions import SharedConsoleSessions
 
 MAX_REPORTS: Final = 60
 """Refused requests reported per minute, so that a hostile page cannot flood the record."""
@@ -34,6 +42,9 @@ _MINUTE_S: Final = 60.0
 
 ReportRefusal = Callable[[str, str], None]
 """Called with the reason and the path of a refused request."""
+
+WrappedServers = Callable[[], Iterable[tuple[str, str]]]
+"""Returns the names and URLs of the remote servers of agents that are wrapped now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +69,11 @@ def make_console(
     record: str = "",
     refused: ReportRefusal | None = None,
     sessions: ConsoleSessions | None = None,
+    wrapped: WrappedServers = tuple,
 ) -> Console:
     """Create the console of a state directory, for a listener on a port.
+
+    ``wrapped`` returns the names and URLs of the remote servers of agents that are wrapped now.
 
     Raises:
         StoreError: the approvals cannot be opened.
@@ -69,17 +83,47 @@ def make_console(
     sign_in = open_sign_in(settings, loaded.path or "")
     place = record or record_place(loaded, state)
     path = None if place in {"stderr", "stdout"} else Path(place)
-    actions = open_approval_actions(store_location(loaded, state))
+    location = store_location(loaded, state)
+    actions = open_approval_actions(location)
     context = ConsoleContext(
         actions,
-        _console_record(path, store_location(loaded, state)),
-        sessions or open_sessions(settings, port),
+        _console_record(path, location),
+        sessions or _open_sessions(settings, port, location),
         ThrottledReport(refused or ConsoleRefusals()),
         WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
         sign_in,
         settings.public_url,
+        _open_logins(loaded, environ, state, wrapped),
+        StopActions(location),
+        state,
+        location,
+        partial(find_agent_reason, environ, state),
     )
     return Console(make_app(context, port), context, port)
+
+
+def _open_sessions(
+    settings: ConsoleSettings, port: int, location: StoreLocation
+) -> ConsoleSessions:
+    """Return the sessions of a console; gates that people reach through a proxy share them."""
+    if settings.sign_in is None or not location.is_shared:
+        return open_sessions(settings, port)
+    store = ConsoleSessionStore(open_database(location))
+    # The cookie is named by the port that browsers see: gates may listen on different ones.
+    seen = public_port(settings.public_url) or port
+    return SharedConsoleSessions(seen, now, store, is_secure=is_secure(settings))
+
+
+def _open_logins(
+    loaded: Loaded, environ: Mapping[str, str], state: str, wrapped: WrappedServers
+) -> ServerLogins:
+    access = OAuthAccess(
+        store_location(loaded, state),
+        environ,
+        loaded.settings.keys.tokens_env,
+        config=loaded.path or "",
+    )
+    return ServerLogins(access, loaded.settings.servers, wrapped)
 
 
 def _console_record(path: Path | None, location: StoreLocation) -> ConsoleRecord:
@@ -96,6 +140,7 @@ async def open_console(
     *,
     record: str = "",
     refused: ReportRefusal | None = None,
+    wrapped: WrappedServers = tuple,
 ) -> AsyncIterator[Console]:
     """Serve a console on its own port until the context ends.
 
@@ -108,7 +153,9 @@ async def open_console(
     tls = _server_context(settings, loaded.path)
     with open_listener(port, "--port", settings.host) as listener:
         bound: int = listener.getsockname()[1]
-        console = make_console(loaded, environ, state, bound, record=record, refused=refused)
+        console = make_console(
+            loaded, environ, state, bound, record=record, refused=refused, wrapped=wrapped
+        )
         sign_in = console.context.sign_in
         try:
             if sign_in is not None:
@@ -116,8 +163,11 @@ async def open_console(
             async with serve_app(console.app, listener, tls):
                 yield console
         finally:
+            console.context.sessions.close()
             console.context.approvals.close()
             console.context.record.close()
+            if console.context.logins is not None:
+                await console.context.logins.close()
             if sign_in is not None:
                 await sign_in.close()
 
@@ -127,7 +177,11 @@ def _server_context(settings: ConsoleSettings, file: str | None) -> ssl.SSLConte
         return None
     certificate, key = (beside(file, one) for one in (settings.tls.certificate, settings.tls.key))
     try:
-        return server_context(certificate, key)
+        return ReloadedContext(
+            lambda: server_context(certificate, key),
+            (certificate, key),
+            lambda text: complain(f"console.tls: {text}"),
+        )
     except (OSError, ValueError) as error:
         # The text of such an error names neither the file nor its content.
         problem = f"cannot be used: {error.strerror if isinstance(error, OSError) else error}"

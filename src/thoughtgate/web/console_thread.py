@@ -12,7 +12,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from thoughtgate.config.console_settings import console_at, describe_link
 from thoughtgate.errors import ThoughtGateError
+from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
 from thoughtgate.gate.config_files import Loaded
 
@@ -28,16 +30,16 @@ def console_in_thread(
     say: Callable[[str], None],
     *,
     record: str = "",
-    refused: Callable[[str, str], None] | None = None,
+    refused: ConsoleRefusals | None = None,
 ) -> Iterator[None]:
     """Run a console until the context ends, if the config enables it and somebody can sign in.
 
-    An agent that starts a gate in a terminal of its own does not get a sign-in link. ``refused``
-    receives the reason and the path of refused requests.
+    An agent that starts a gate, with a terminal or an issuer of its own, gets no console.
+    ``refused`` receives the reason and the path of refused requests, and the URL of the console.
     """
     settings = loaded.settings.console
-    has_reader = sys.stderr.isatty() and not is_inside_agent(environ, state)
-    if not settings.enabled or not (has_reader or settings.sign_in is not None):
+    has_reader = sys.stderr.isatty() or settings.sign_in is not None
+    if not settings.enabled or not has_reader or is_inside_agent(environ, state):
         yield
         return
     stop = threading.Event()
@@ -50,7 +52,10 @@ def console_in_thread(
         async with open_console(
             loaded, environ, state, settings.port, record=record, refused=refused
         ) as console:
-            say(f"console   {console.new_link()}")
+            link = console.new_link()
+            say(describe_link(link))
+            if refused is not None:
+                refused.console_opened(console_at(link))
             await asyncio.to_thread(stop.wait)
 
     def run() -> None:

@@ -15,15 +15,22 @@ _TITLES: Final = {
     events.CALL_DECISION: "verdict",
     events.APPROVAL_REQUESTED: "approval requested",
     events.APPROVAL_DECIDED: "approval decided",
+    events.CONTENT_FOUND: "content checks",
     events.CALL_END: "result",
     events.TOOLS_LIST: "list",
     events.MESSAGE: "message",
     events.FRAME_REFUSED: "frame refused",
+    events.REQUEST_FAILED: "request failed",
     events.AGENT_CONNECTED: "agent connected",
     events.AGENT_AUTH_REJECTED: "request rejected",
     events.SERVER_STARTED: "server started",
     events.SERVER_EXITED: "server ended",
+    events.SERVER_UNREACHABLE: "server unreachable",
+    events.SERVER_RECOVERED: "server recovered",
     events.POLICY_CHANGED: "policy",
+    events.DEFINITION_CHANGED: "definition",
+    events.STOP_CHANGED: "stop order",
+    events.CONFIG_CHANGED: "agent's config",
 }
 
 
@@ -48,7 +55,8 @@ def summarize(event: dict[str, Any]) -> EventSummary:
     kind = text(event, "type") or ""
     call = member(event, "call")
     word, detail = _SUMMARIZERS.get(kind, _summarize_other)(event)
-    decision = member(event, "decision") or member(event, "frame") or member(event, "list")
+    judged = ("decision", "frame", "list", "content")
+    decision = next((member(event, name) for name in judged if name in event), {})
     return EventSummary(
         event_time(event),
         kind,
@@ -84,6 +92,14 @@ def _summarize_answered(event: dict[str, Any]) -> tuple[str, str]:
     by, reason = text(said, "decided_by") or "", text(said, "reason") or ""
     who = f"by {by}" if by else ""
     return text(said, "outcome") or "", ": ".join(part for part in (who, reason) if part)
+
+
+def _summarize_content(event: dict[str, Any]) -> tuple[str, str]:
+    said = member(event, "content")
+    found = said.get("findings")
+    listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    told = ", ".join(f"{one.get('check')} at {one.get('where') or '/'}" for one in listed)
+    return text(said, "outcome") or text(said, "action") or "", told
 
 
 def _summarize_end(event: dict[str, Any]) -> tuple[str, str]:
@@ -135,7 +151,7 @@ def _summarize_run(event: dict[str, Any]) -> tuple[str, str]:
     return text(said, "status") or "", facts or text(said, "mode") or ""
 
 
-_BODIES: Final = ("server", "policy", "agent", "record", "checkpoint")
+_BODIES: Final = ("server", "policy", "config", "agent", "record", "request", "checkpoint")
 
 
 def _summarize_other(event: dict[str, Any]) -> tuple[str, str]:
@@ -150,6 +166,7 @@ _SUMMARIZERS: Final = {
     events.CALL_DECISION: _summarize_decision,
     events.APPROVAL_REQUESTED: _summarize_asked,
     events.APPROVAL_DECIDED: _summarize_answered,
+    events.CONTENT_FOUND: _summarize_content,
     events.CALL_END: _summarize_end,
     events.TOOLS_LIST: _summarize_list,
     events.MESSAGE: _summarize_message,

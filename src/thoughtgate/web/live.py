@@ -64,7 +64,7 @@ class LiveStream:
             news = await run_in_threadpool(self._context.record.follow)
         rev, silent_s, untidy_s = -1, 0.0, 0.0
         yield "retry: 1500\n\n"
-        while self._is_signed_in(request):
+        while await run_in_threadpool(self._is_signed_in, request):
             untidy_s += LOOK_EVERY_S
             texts: list[str] = []
             try:
@@ -87,8 +87,11 @@ class LiveStream:
     def _is_signed_in(self, request: Request) -> bool:
         """Tell whether the session is still valid; the stream ends with it."""
         session = session_of(request)
-        if session is None or not self._context.sessions.holds(session):
-            return False
+        try:
+            if session is None or not self._context.sessions.holds(session):
+                return False
+        except StoreError:
+            return False  # the browser opens another stream
         who = signed_in(request)
         # A stream brings no new token: the browser opens another when this one ends.
         until = session.expires_at if who is None else min(session.expires_at, who.until)

@@ -5,25 +5,33 @@ imported when a browser first requests a page.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from thoughtgate.gate.approvals.console_refusals import ConsoleRefusals
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.governor import Governor
 from thoughtgate.transports.asgi import App, Receive, Scope, Send
-from thoughtgate.web.console_sessions import open_sessions
+from thoughtgate.web.sign_in.console_sessions import open_sessions
 
 
 class MountedConsole:
     """A console that is created on the first request. Runs on the gate's event loop."""
 
-    def __init__(
-        self, loaded: Loaded, environ: Mapping[str, str], state: str, governor: Governor, port: int
+    def __init__(  # noqa: PLR0917  the first five are as of every console
+        self,
+        loaded: Loaded,
+        environ: Mapping[str, str],
+        state: str,
+        governor: Governor,
+        port: int,
+        wrapped: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
+        """``wrapped`` returns the names and URLs of the remote servers of the wrapped agent."""
         self._loaded = loaded
         self._environ = environ
         self._state = state
         self._port = port
+        self._wrapped = wrapped
         self._sessions = open_sessions(loaded.settings.console, port)
         self._refusals = ConsoleRefusals()
         self._refusals.record_with(governor)
@@ -51,5 +59,6 @@ class MountedConsole:
             self._port,
             refused=self._refusals,
             sessions=self._sessions,
+            wrapped=self._wrapped,
         )
         return console.app

@@ -2,26 +2,32 @@
 
 Another web page in the user's browser must not be able to approve anything. DNS rebinding fails
 the check of the Host header, a form on another site fails the check of the Origin header and of
-the form's token, and an injected script fails the content security policy. Rejected requests
-are recorded. With sign-in through a proxy, every request must also carry a valid token, and come
-from an address that may connect.
+the form's token, and an injected script fails the content security policy. Nothing can be decided
+in a console that a governed agent started. With sign-in through a proxy, every request must also
+carry a valid token, and come from an address that may connect. Rejected requests are recorded.
 """
 
 from typing import Final, NamedTuple
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from thoughtgate.errors import StoreError
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.console_sessions import SESSION_S, ConsoleSession
-from thoughtgate.web.login import reject
-from thoughtgate.web.proxy_sign_in import ProxySignIn, public_origin
+from thoughtgate.web.server_sign_in import CALLBACK
+from thoughtgate.web.sign_in.console_sessions import SESSION_S, ConsoleSession
+from thoughtgate.web.sign_in.login import reject
+from thoughtgate.web.sign_in.proxy_sign_in import ProxySignIn, public_origin
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 
 OPEN_PATHS: Final = ("/login/", "/static/")
 """Served without a session: signing in, and the style of the sign-in page."""
+
+OPEN_PAGES: Final = (CALLBACK,)
+"""Served without a session, because a browser sends no cookie when another web site leads to it."""
 
 SIGNED_PATHS: Final = ("/webhook/decision",)
 """Requested by programs that sign their requests, so they need no session."""
@@ -45,6 +51,9 @@ HEADERS: Final = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
+
+
+AWAY: Final = "the store of sessions cannot be reached; try again in a few seconds"
 
 
 class _Rejected(NamedTuple):
@@ -86,7 +95,15 @@ class RequestCheckMiddleware:
         refusal = self._check(scope)
         if refusal is None and not _is_open(scope["path"]):
             sign_in = self._context.sign_in
-            refusal = await self._identify(scope, sign_in) if sign_in else self._find(scope)
+            try:
+                found = self._identify(scope, sign_in) if sign_in else self._find(scope)
+                refusal = await found
+            except StoreError:
+                refusal = _Rejected(503, AWAY, is_recorded=False)
+        if refusal is None and scope["method"] not in SAFE:
+            # At each request: the agent may have started the console before it was governed.
+            reason = await run_in_threadpool(self._context.find_agent_reason)
+            refusal = _Rejected(403, reason) if reason else None
         if refusal is None:
             await self._app(scope, receive, send_with_headers)
             return
@@ -117,9 +134,9 @@ class RequestCheckMiddleware:
         own = self._origins if self._context.sign_in else {f"http://{host}"} & self._origins
         return given[0] in own
 
-    def _find(self, scope: Scope) -> _Rejected | None:
+    async def _find(self, scope: Scope) -> _Rejected | None:
         """Find the session of a browser that signed in with a link."""
-        session, has_cookie = self._session(scope, "")
+        session, has_cookie = await run_in_threadpool(self._session, scope, "")
         if session is None:
             # Opening the console without a session is normal; an old cookie or a POST is not.
             return _Rejected(401, "not signed in", has_cookie or scope["method"] not in SAFE)
@@ -132,11 +149,12 @@ class RequestCheckMiddleware:
         if isinstance(who, str):
             return _Rejected(401, who)
         state = scope.setdefault("state", {})
-        session, _ = self._session(scope, who.subject)
+        session, _ = await run_in_threadpool(self._session, scope, who.subject)
         if session is None:
             if scope["method"] not in SAFE:
                 return _Rejected(401, "the form was loaded in another session")
-            state["cookie"], session = self._context.sessions.open_session(who.subject)
+            opened = await run_in_threadpool(self._context.sessions.open_session, who.subject)
+            state["cookie"], session = opened
         state.update(session=session, signed_in=who)
         return None
 
@@ -160,7 +178,7 @@ class RequestCheckMiddleware:
 
 
 def _is_open(path: str) -> bool:
-    return path in SIGNED_PATHS or path.startswith(OPEN_PATHS)
+    return path in SIGNED_PATHS or path in OPEN_PAGES or path.startswith(OPEN_PATHS)
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:

@@ -22,6 +22,9 @@ TONES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The CSS class that colours a word; the word itself is always shown too."""
 
+WORDS: Final = {"ALLOW": "allowed", "HOLD": "held", "BLOCK": "denied", "THROTTLE": "limited", "ERROR": "failed"}  # fmt: skip
+"""How pages name verdicts and results; the other words of the record are shown as they are."""
+
 
 def make_environment() -> Environment:
     """Return the environment for all pages: it escapes values and rejects unknown names."""
@@ -42,6 +45,7 @@ def make_environment() -> Environment:
         iso=render_time,
         pretty=pretty_json,
         tone=lambda word: TONES.get(word, "dull"),
+        word=lambda word: WORDS.get(word, word.lower()),
         visible=visible,
     )
     return environment

@@ -136,6 +136,22 @@
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
+  // Statistics: the part of the page that shows them is loaded again now and then.
+
+  const figures = one("[data-refresh]");
+  if (figures) {
+    setInterval(() => {
+      if (document.hidden || figures.contains(document.activeElement)) return;
+      fetch(location.href, { credentials: "same-origin" })
+        .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status)))
+        .then((text) => {
+          const fresh = one("[data-refresh]", new DOMParser().parseFromString(text, "text/html"));
+          if (fresh) figures.replaceChildren(...fresh.childNodes);
+        })
+        .catch((error) => { if (error === 401) location.reload(); });
+    }, 1000 * Number(figures.dataset.refresh));
+  }
+
   // Keys. They move the focus and never decide: that takes Enter on a button one has seen.
 
   const step = (by) => {

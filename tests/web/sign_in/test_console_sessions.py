@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.testing.fake_clock import FakeClock
-from thoughtgate.web import console_sessions as module
-from thoughtgate.web.console_sessions import (
+from thoughtgate.web.sign_in import console_sessions as module
+from thoughtgate.web.sign_in.console_sessions import (
     FORM_S,
     MAX_SESSIONS,
     SESSION_S,

@@ -35,7 +35,7 @@ from tests.web.conftest import Gate
 from thoughtgate.config.console_settings import DEFAULT_CONSOLE
 from thoughtgate.front import authentication
 from thoughtgate.stores.open_database import StoreLocation
-from thoughtgate.web.proxy_sign_in import (
+from thoughtgate.web.sign_in.proxy_sign_in import (
     MAX_GROUPS,
     beside,
     open_sign_in,
@@ -105,8 +105,8 @@ def _encoded(data: bytes) -> str:
         (lambda: "not.a.token", "not acceptable"),
         (lambda: f"Bearer {token()}", "not acceptable"),
         (lambda: token(email=None), "names nobody"),
-        (lambda: token(email="n" * 300), "too long a name"),
-        (lambda: token(email="ann\u202e"), "cannot be shown"),
+        (lambda: token(email="n" * 300), "an unusable name"),
+        (lambda: token(email="ann\u202e"), "an unusable name"),
         (lambda: token(email_verified=False), "not verified"),
         (lambda: token(groups={"sre": True}), "not a list"),
         (lambda: token(groups=["sre", 5]), "not a list"),
@@ -146,7 +146,7 @@ def test_two_tokens_are_none(console: LocalConsole) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/cards", "/live", "/traffic", "/calls", "/servers", "/grants", "/stats"]
+    "path", ["/", "/cards", "/live", "/traffic", "/calls", "/servers", "/grants", "/overview"]
 )
 def test_every_page_wants_the_token_with_every_request(console: LocalConsole, path: str) -> None:
     client = ProxiedClient(port_of(console))

@@ -1,7 +1,8 @@
 """Authentication of the console: one-time sign-in codes, sessions and form tokens.
 
-All of this is kept in memory, so a restarted console has no sessions. Browsers share cookies
-between ports, so the cookie's name contains the port. A form token is bound to the session, the
+All of this is kept in memory, so a restarted console has no sessions; gates that share a store
+share sessions too (``shared_console_sessions``). Browsers share cookies between ports, so the
+cookie's name contains the port. A form token is bound to the session, the
 action and its object, and works once: an altered, replayed or forged form is rejected.
 """
 
@@ -76,26 +77,16 @@ class ConsoleSessions:
 
     def open_session(self, subject: str) -> tuple[str, ConsoleSession]:
         """Open a session for somebody, and return the cookie's value with it."""
-        own = [each.id for each in self._sessions.values() if each.subject == subject]
-        if len(own) >= MAX_SESSIONS:
-            del self._sessions[own[0]]
-        elif len(self._sessions) >= MAX_IN_ALL:
-            del self._sessions[next(iter(self._sessions))]
-        value, key = secrets.token_urlsafe(CODE_BYTES), secrets.token_bytes(CODE_BYTES)
-        ident, until = _digest(value), self._clock() + SESSION_S
-        session = self._sessions[ident] = ConsoleSession(ident, key, until, {}, subject)
+        value = secrets.token_urlsafe(CODE_BYTES)
+        until = self._clock() + SESSION_S
+        session = ConsoleSession(_digest(value), _form_key(value), until, {}, subject)
+        self._keep(session)
         return value, session
 
     def find(self, value: str) -> ConsoleSession | None:
         """Return the session of a cookie, or None."""
         # Looking up a digest instead of the value itself gives no timing information about it.
-        session = self._sessions.get(_digest(value))
-        if session is None:
-            return None
-        if self._clock() >= session.expires_at:
-            del self._sessions[session.id]
-            return None
-        return session
+        return self._kept(_digest(value), _form_key(value))
 
     def holds(self, session: ConsoleSession) -> bool:
         """Tell whether a session still exists: neither signed out nor replaced by a newer one."""
@@ -117,8 +108,33 @@ class ConsoleSessions:
         # Computed even for a malformed token, so that timing does not reveal what is wrong with it.
         expected = _signature(session, until, nonce, about)
         is_genuine = hmac.compare_digest(signature, expected)
+        return is_genuine and self._clock() < until and self._use(session, nonce, until)
+
+    def close(self) -> None:
+        """Close what the sessions need; in memory, that is nothing."""
+
+    # Where sessions and used forms are kept.
+
+    def _keep(self, session: ConsoleSession) -> None:
+        own = [each.id for each in self._sessions.values() if each.subject == session.subject]
+        if len(own) >= MAX_SESSIONS:
+            del self._sessions[own[0]]
+        elif len(self._sessions) >= MAX_IN_ALL:
+            del self._sessions[next(iter(self._sessions))]
+        self._sessions[session.id] = session
+
+    def _kept(self, ident: str, key: bytes) -> ConsoleSession | None:
+        del key  # the session has it
+        session = self._sessions.get(ident)
+        if session is not None and self._clock() >= session.expires_at:
+            del self._sessions[ident]
+            return None
+        return session
+
+    def _use(self, session: ConsoleSession, nonce: bytes, until: int) -> bool:
+        """Mark a form as submitted; False if it was."""
         now = self._clock()
-        if not is_genuine or now >= until or nonce in session.spent:
+        if nonce in session.spent:
             return False
         for old in [old for old, end in session.spent.items() if end <= now]:
             del session.spent[old]
@@ -129,9 +145,13 @@ class ConsoleSessions:
 
 
 def open_sessions(settings: ConsoleSettings, port: int) -> ConsoleSessions:
-    """Return the sessions of the console that a config describes."""
-    is_secure = settings.sign_in is not None and settings.public_url.startswith("https://")
-    return ConsoleSessions(port, now, is_secure=is_secure)
+    """Return the sessions of the console that a config describes, for one gate."""
+    return ConsoleSessions(port, now, is_secure=is_secure(settings))
+
+
+def is_secure(settings: ConsoleSettings) -> bool:
+    """Tell whether browsers reach the console over HTTPS, through a proxy."""
+    return settings.sign_in is not None and settings.public_url.startswith("https://")
 
 
 def _parts(token: str) -> tuple[int, bytes, str]:
@@ -149,6 +169,11 @@ def _signature(session: ConsoleSession, until: int, nonce: bytes, about: tuple[s
         total.update(len(part).to_bytes(8, "big"))
         total.update(part)
     return total.hexdigest()
+
+
+def _form_key(value: str) -> bytes:
+    """Return the key for the forms of a session: it needs no table, and the digest hides it."""
+    return hmac.digest(value.encode("utf-8", "replace"), b"thoughtgate forms 1", hashlib.sha256)
 
 
 def _digest(secret: str) -> str:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from thoughtgate.web.console_context import ConsoleContext, read_form, session_of
-from thoughtgate.web.console_sessions import SESSION_S
+from thoughtgate.web.sign_in.console_sessions import SESSION_S
 
 FORM = "sign-out"
 
@@ -48,7 +48,7 @@ async def sign_out(context: ConsoleContext, request: Request) -> Response:
         return context.render_message(
             request, 403, "This form is not valid", "Load the page again."
         )
-    context.sessions.sign_out(session)
+    await run_in_threadpool(context.sessions.sign_out, session)
     answer: Response = RedirectResponse("/", 303)
     if context.sign_in is not None:
         # A page, not a redirect: the next request would sign in again, with the proxy's token.

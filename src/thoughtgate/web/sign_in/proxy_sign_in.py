@@ -105,9 +105,9 @@ class ProxySignIn:
         return found if found is None or isinstance(found, Identity) else found.reason
 
     def _signed_in(self, identity: Identity) -> SignedIn | str:
-        claims, name = identity.claims or {}, identity.principal
-        if not name.isprintable() or name != name.strip():
-            return "token names somebody with characters that cannot be shown"
+        claims, name = identity.claims or {}, identity.name
+        if name != name.strip():
+            return "token names somebody with an unusable name"
         if self.settings.name_claim == "email" and claims.get("email_verified") in (False, "false"):
             return "token with an address that its issuer has not verified"
         groups = read_groups(claims.get(self.settings.groups_claim))
@@ -145,9 +145,10 @@ def open_sign_in(console: ConsoleSettings, file: str = "") -> ProxySignIn | None
         issuer=token.issuer,
         audience=token.audience,
         principal_claim=settings.name_claim,
+        ca=token.ca,
     )
     try:
-        authenticator, keys = open_authenticator(auth, {}, anonymous="", metadata_url="")
+        authenticator, keys = open_authenticator(auth, {}, anonymous="", metadata_url="", file=file)
     except ConfigError as error:
         problems = [Problem("console.sign_in", one.message, file) for one in error.problems]
         raise ConfigError(problems) from None
@@ -163,6 +164,12 @@ def public_origin(url: str) -> str:
     name = f"[{host}]" if ":" in host else host
     port = "" if parts.port in {None, _PORTS.get(parts.scheme)} else f":{parts.port}"
     return f"{parts.scheme}://{name}{port}"
+
+
+def public_port(url: str) -> int:
+    """Return the port that browsers connect to; 0 if there is no URL."""
+    parts = urlsplit(url)
+    return parts.port or int(_PORTS.get(parts.scheme) or 0)
 
 
 def beside(file: str | None, name: str) -> str:

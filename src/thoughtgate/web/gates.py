@@ -1,0 +1,36 @@
+"""The page of gates: those that run on this machine with their servers, and those of the store."""
+
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from thoughtgate.status.overview import describe_server, gather_gates
+from thoughtgate.status.shared_gates import describe_shared, gather_shared
+from thoughtgate.web.console_context import ConsoleContext
+
+TONES: Final = {
+    **dict.fromkeys(("running", "up"), "good"),
+    **dict.fromkeys(("starting", "waiting", "stopping", "degraded"), "wait"),
+    **dict.fromkeys(("failed", "down", "lost", "failed_to_start", "gone"), "bad"),
+}
+"""How the states of servers and gates are coloured; the word itself is always shown too."""
+
+
+def gates_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve the gates with what they say about their servers."""
+    gates = gather_gates(context.state)
+    for gate in gates:
+        gate["servers"] = [describe_server(one) for one in gate.get("servers", ())]
+    return context.render_page(
+        request, "gates.html", gates=gates, store=_shared(context), tones=TONES
+    )
+
+
+def _shared(context: ConsoleContext) -> dict[str, Any] | None:
+    """Return the gates of all machines; None if the store is that of this machine alone."""
+    location = context.location
+    if location is None or not location.is_shared:
+        return None
+    _, store = gather_shared(location)
+    return {**store, "gates": [describe_shared(gate) for gate in store["gates"]]}

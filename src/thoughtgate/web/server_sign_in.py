@@ -1,0 +1,112 @@
+"""The console's pages for signing in to remote servers, and signing out.
+
+The authorization server sends the browser back to ``/callback``. That request comes from another web site,
+so the browser does not send the session's cookie with it: the response is a page that loads the address
+which redeems the code, as one of our own pages.
+"""
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from thoughtgate.channels.console_channel import NAME as CONSOLE
+from thoughtgate.errors import LoginError
+from thoughtgate.gate.run_identity import LOCAL
+from thoughtgate.web.console_context import ConsoleContext, read_form, session_of, signed_in
+from thoughtgate.web.sign_in.proxy_sign_in import public_origin
+
+SIGN_IN, SIGN_OUT = "server-sign-in", "server-sign-out"
+"""The actions that the forms' tokens are bound to."""
+
+CALLBACK: Final = "/callback"
+FINISH: Final = "/servers/finish"
+
+MAX_QUERY: Final = 16_384
+"""Maximum length of the query of a redirect; codes have a few hundred characters."""
+
+
+def principal_at(context: ConsoleContext, request: Request) -> str:
+    """Return whose agents use the tokens: the user of this machine, or who signed in through the proxy."""
+    found = signed_in(request)
+    if context.sign_in is None or found is None:
+        return LOCAL
+    # As the principal of an agent whose token names the same person.
+    return f"{found.reviewer.issuer}#{found.reviewer.by.removeprefix(f'{CONSOLE}:')}"
+
+
+async def sign_in_to_server(context: ConsoleContext, request: Request) -> Response:
+    """Begin a sign-in: show a link to the authorization server.
+
+    Not a redirect: the content security policy lets forms lead to our own pages only.
+    """
+    ident, session = request.path_params["ident"], session_of(request)
+    refusal = await _check(context, request, SIGN_IN, ident)
+    if refusal is not None or session is None or context.logins is None:
+        return refusal or _message(context, request, 404, "The console cannot sign in to servers.")
+    uri = (public_origin(context.public_url) if context.public_url else _own(request)) + CALLBACK
+    try:
+        who = principal_at(context, request)
+        link = await context.logins.begin(ident, who, session.id, uri)
+    except LoginError as error:
+        return _message(context, request, 502, str(error))
+    host = urlsplit(link).netloc
+    return await run_in_threadpool(
+        context.render_page, request, "server_sign_in.html", server=ident, link=link, host=host
+    )
+
+
+def come_back(context: ConsoleContext, request: Request) -> Response:
+    """Serve the page that loads the address which redeems the code."""
+    query = request.url.query
+    if len(query) > MAX_QUERY or not query.isascii():
+        return _message(context, request, 400, "The authorization server sent too long an answer.")
+    return context.render_page(request, "server_come_back.html", target=f"{FINISH}?{query}")
+
+
+async def finish_sign_in(context: ConsoleContext, request: Request) -> Response:
+    """Redeem the code of a sign-in."""
+    session, logins = session_of(request), context.logins
+    if session is None or logins is None or len(request.url.query) > MAX_QUERY:
+        return _message(context, request, 400, "This sign-in cannot be finished here.")
+    try:
+        found = await logins.finish(request.url.query, session.id)
+    except LoginError as error:
+        return _message(context, request, 400, str(error))
+    # A redirect, so that the address with the code does not stay in the browser's history.
+    return RedirectResponse(f"/servers?signed_in={found.server}", 303)
+
+
+async def sign_out_from_server(context: ConsoleContext, request: Request) -> Response:
+    """Revoke and delete somebody's tokens for a server."""
+    ident = request.path_params["ident"]
+    refusal = await _check(context, request, SIGN_OUT, ident)
+    if refusal is not None or context.logins is None:
+        return refusal or _message(context, request, 404, "The console cannot sign in to servers.")
+    try:
+        await context.logins.sign_out(ident, principal_at(context, request))
+    except LoginError as error:
+        return _message(context, request, 502, str(error))
+    return RedirectResponse("/servers", 303)
+
+
+async def _check(
+    context: ConsoleContext, request: Request, action: str, ident: str
+) -> Response | None:
+    """Return the refusal of a form that is malformed, forged or submitted again."""
+    form = await read_form(request) or {}
+    if await run_in_threadpool(context.verify_form, request, form, action, ident):
+        return None
+    text = "The form was already submitted or has expired. Load the page again."
+    return _message(context, request, 403, text)
+
+
+def _message(context: ConsoleContext, request: Request, status: int, text: str) -> Response:
+    return context.render_message(request, status, "Sign-in to a server", text)
+
+
+def _own(request: Request) -> str:
+    # The Host header has been checked: it is an address of this console, for which it has a cookie.
+    return f"http://{request.headers['host']}"
