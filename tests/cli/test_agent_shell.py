@@ -53,8 +53,13 @@ ARGUMENTS = {
     "approvals deny": ("a1",),
     "approvals grants add": ("a1",),
     "limits reset": ("searches",),
+    "facts clear": ("local",),
     "servers add": ("new", "--", "true"),
     "servers remove": ("old",),
+    "login": ("search",),
+    "logout": ("search",),
+    "tools accept": ("search",),
+    "tools refuse": ("search",),
 }
 """What the parser wants before a command runs at all."""
 

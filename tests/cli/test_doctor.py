@@ -46,6 +46,46 @@ def test_a_record_that_the_config_names_is_in_the_state_directory(
     assert told["record"] == str(state / "here.jsonl")
 
 
+def test_the_configs_of_agents_are_looked_into(machine: Machine) -> None:
+    shim = {"command": "/nowhere/thoughtgate", "args": ["shim", "--server-id", "a", "--", "cat"]}
+    servers = {"a": shim, "b": {"command": "cat"}, "c": {"type": "http", "url": "https://c"}}
+    machine.write_config(servers, path=machine.home / ".claude.json")
+    codex = machine.home / ".codex/config.toml"
+    codex.parent.mkdir()
+    codex.write_text("broken [", "utf-8")
+    gemini = machine.home / ".gemini/settings.json"
+    gemini.parent.mkdir()
+    gemini.write_text('{"mcpServers": {}}', "utf-8")
+
+    done = machine.run("doctor")
+
+    assert done.returncode == 1
+    assert (
+        "ok     agents: Claude Code: a (behind a shim), b (not governed), c (remote)" in done.stdout
+    )
+    assert f"ERROR  agents: Codex: {codex}: not valid TOML" in done.stdout
+    assert f"ok     agents: Gemini CLI: {gemini}: No MCP servers found in config" in done.stdout
+    assert done.stdout.count("starts /nowhere/thoughtgate, which is not there") == 1
+
+
+def test_a_wrapped_entry_is_known_from_the_journal_and_any_other_is_left_over(
+    machine: Machine,
+) -> None:
+    path = machine.home / ".claude.json"
+    machine.write_config({"b": {"command": "cat"}}, path=path)
+    machine.run("wrap", "--no-restore", "--agent-type", "claude-code", "--", "true")
+    wrapped = path.read_text("utf-8")
+
+    assert "agents: Claude Code: b (wrapped)" in machine.run("doctor").stdout
+
+    machine.run("unwrap")
+    path.write_text(wrapped, "utf-8")
+    done = machine.run("doctor")
+    assert done.returncode == 1
+    assert "Claude Code: b (left wrapped)" in done.stdout
+    assert "starts the shim of a wrap that is unknown here  ->  thoughtgate unwrap" in done.stdout
+
+
 def test_a_wrong_config_is_named_with_its_command(machine: Machine) -> None:
     machine.policy.write_text("schema: 1\n", "utf-8")
 

@@ -120,7 +120,7 @@ def test_the_log_goes_to_stderr_by_level(tmp_path: Path) -> None:
         judged = next(line for line in lines if line["message"] == "call judged")
         assert (judged["server_id"], judged["tool"]) == ("one", "echo")
         assert judged["method"] == "tools/call"
-        assert [line["message_id"] for line in lines if "message_id" in line] == [0, 1, 2]
+        assert [line["message_id"] for line in lines if "message_id" in line] == [0, 1, "1", 2, "2"]
         failed = next(
             line for line in lines if line["level"] == "warn" and line.get("server_id") == "bad"
         )

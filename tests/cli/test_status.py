@@ -2,21 +2,25 @@
 
 import json
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from tests.support.frames import call
-from tests.support.hub import sample, serving
+from tests.support.hub import Served, sample, serving
 from tests.support.postgres import PostgresServer
+from tests.support.shared_ledgers import Writer
 from tests.support.waiting import wait_for
 from tests.support.warm_command import run_warm
 
 from thoughtgate.gate.clock import now
+from thoughtgate.record.shared_ledger import shared_ledger
+from thoughtgate.stores.engines.postgres import open_postgres
 from thoughtgate.stores.gates import LIFE_S, GateStore
-from thoughtgate.stores.postgres import open_postgres
+from thoughtgate.stores.open_database import StoreLocation
 
 
-def run(state: Path, *words: str) -> str:
+def run(state: Path, *words: str, code: int = 0) -> str:
     done = run_warm(
         "status",
         *words,
@@ -27,7 +31,7 @@ def run(state: Path, *words: str) -> str:
             "COLUMNS": "160",
         },
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 
@@ -104,4 +108,46 @@ def test_gates_that_share_a_store_are_shown_with_their_notes(
 def test_a_store_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     config = tmp_path / "team.yaml"
     config.write_text("schema: 1\ndefault: deny\nstore: postgresql://a@127.0.0.1:1/d\n", "utf-8")
-    assert "problem: database d on 127.0.0.1" in run(tmp_path, "-c", str(config))
+    told = run(tmp_path, "-c", str(config), code=2)
+    assert "problem: database d on 127.0.0.1" in told
+    assert "no pending approval" not in told  # nobody knows
+
+
+def test_the_calls_of_gates_on_other_machines_are_shown(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url()
+    config = tmp_path / "team.yaml"
+    config.write_text(f"schema: 1\ndefault: deny\nstore: '{url}'\n", "utf-8")
+    gate = Writer(tmp_path, "elsewhere")
+    gate.call(2)
+    with shared_ledger(StoreLocation(tmp_path, url)) as shared:
+        gate.ship(shared)
+
+    told = run(tmp_path / "here", "-c", str(config))
+
+    assert told.count("ALLOW") == 2, told
+    assert "No gate is running on this machine." in told
+
+
+def test_settings_that_wait_for_a_restart_are_shown(tmp_path: Path) -> None:
+    with serving(tmp_path, {"one": sample()}, reload="auto") as hub:
+        hub.open()
+        hub.text(1, "one.echo", {"text": "x"})
+        ids = count(2)
+        config = json.loads(hub.config.read_text("utf-8"))
+        hub.config.write_text(json.dumps({**config, "tasks": {"total": 5}}), "utf-8")
+        told = wait_for(
+            lambda: gate if (gate := _asked_again(hub, next(ids))).get("needs_restart") else None,
+            what="the reload",
+        )
+        table = run(hub.state)
+
+    assert told["needs_restart"] == ["tasks.total"]
+    assert "after a restart: tasks.total" in table
+
+
+def _asked_again(hub: Served, ident: int) -> Any:
+    """Make a call, so that the gate looks at its files, and return what status says of it."""
+    hub.text(ident, "one.echo", {"text": "x"})
+    return json.loads(run(hub.state, "--json"))["gates"][0]

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,18 @@ from tests.support.approvals import an_approval
 from tests.support.commands import AGENT
 from tests.support.frames import call
 from tests.support.hub import Served, sample, serving
+from tests.support.postgres import PostgresServer
 from tests.support.waiting import run_async
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Label, RichLog, Static
 
 from thoughtgate.channels.approval_view import approval_object
 from thoughtgate.cli.tui_app import ApproveScreen, CallScreen, GateApp, KeyedTable, ReasonScreen
+from thoughtgate.core.grant import EXACT, SESSION, TOOL, Remember
 from thoughtgate.errors import UsageError
 from thoughtgate.status.tui_data import TuiSource
+from thoughtgate.stores.gates import GateStore
+from thoughtgate.stores.open_database import StoreLocation, open_database
 
 RULES = [{"tool": "transfer", "action": "approve"}]
 
@@ -129,12 +135,37 @@ def test_a_gate_that_is_gone_is_said(tmp_path: Path) -> None:
         drive(hub, work)
 
 
+def test_the_gates_of_other_machines_are_shown(tmp_path: Path, postgres: PostgresServer) -> None:
+    location = StoreLocation(tmp_path, postgres.url())
+    now = time.time()
+    with closing(open_database(location)) as database:
+        gates = GateStore(database)
+        for name, started in (("a", now - 1000), ("b", now)):
+            facts = {"kind": "proxy", "server": "one", "host": name, "pid": 7, "held": 2}
+            gates.renew(f"gate|{name}", started, facts, started)
+    environ = {"THOUGHTGATE_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
+
+    async def main() -> None:
+        app = GateApp(TuiSource(environ, location))
+        async with app.run_test(size=(140, 40)) as pilot:
+            await until(pilot, lambda: len(cells(app, "gates")) == 2)
+            await pilot.press("4")
+            gone, running = cells(app, "gates")
+            assert gone[:4] == ["proxy one", "a", "7", "gone"]
+            assert "died or cannot reach the store" in gone[-1]
+            assert running[:4] == ["proxy one", "b", "7", "running"]
+            assert "2 share the store" in app.sub_title
+
+    run_async(main())
+
+
 class FixedSource(TuiSource):
     """Shows the approvals that a test puts there, and keeps the decisions."""
 
     def __init__(self, *idents: str) -> None:
         self.idents = list(idents)
         self.decided: list[tuple[str, bool, str]] = []
+        self.remembered: list[Remember | None] = []
 
     def look(self) -> dict[str, Any]:
         asked = [
@@ -152,9 +183,18 @@ class FixedSource(TuiSource):
             raise UsageError("there is no approval gone")
         return f"page {page} of {approval} [bold]", 2
 
-    def decide(self, approval: str, *, approve: bool, reason: str = "", digest: str = "") -> str:
+    def decide(
+        self,
+        approval: str,
+        *,
+        approve: bool,
+        reason: str = "",
+        digest: str = "",
+        remember: Remember | None = None,
+    ) -> str:
         del reason
         self.decided.append((approval, approve, digest))
+        self.remembered.append(remember)
         return f"{approval} is decided"
 
 
@@ -224,6 +264,21 @@ def test_a_confirmation_names_the_call_and_decides_that_call_only() -> None:
 
     drive_fixed(source, work)
     assert source.decided[1] == ("bb", False, "digest of bb")
+
+
+@pytest.mark.parametrize(("key", "scope"), [("s", EXACT), ("t", TOOL)])
+def test_one_key_approves_for_the_session(key: str, scope: str) -> None:
+    source = FixedSource("aa")
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press("down", "a")
+        assert "until the session ends" in labels(app)
+        await pilot.press(key)
+        await until(pilot, lambda: source.decided)
+
+    drive_fixed(source, work)
+    assert source.decided == [("aa", True, "digest of aa")]
+    assert source.remembered == [Remember(SESSION, scope)]
 
 
 @pytest.mark.promise("approver-sees-every-character")

@@ -55,6 +55,15 @@ def test_what_the_machine_lacks_is_a_warning(tmp_path: Path) -> None:
     assert "The config is valid: " in result.stderr
 
 
+def test_missing_certificates_are_named_with_their_keys(tmp_path: Path) -> None:
+    listen = "listen: {transport: http, tls: {cert: gate.pem, key: gate.key}}\n"
+    (tmp_path / "a.yaml").write_text(GOOD + listen)
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    for key, name in (("cert", "gate.pem"), ("key", "gate.key")):
+        expected = f"listen.tls.{key}: {tmp_path / name}: No such file or directory"
+        assert expected in result.stderr
+
+
 def test_without_a_file_there_is_nothing_to_validate(tmp_path: Path) -> None:
     result = validate(cwd=tmp_path)
     assert result.returncode == 1
@@ -97,3 +106,32 @@ def test_a_signing_key_that_no_gate_starts_with_is_a_warning(
     assert result.returncode == 0
     assert "audit.sign_key_env: the key in the variable SHORT_KEY is too short; " in result.stderr
     assert "qq" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "reason"),
+    [
+        (None, 0, "No such file or directory"),
+        ("ab" * 32, 0o644, "has mode 0644"),
+        ("nonsense", 0o600, "64 hexadecimal digits"),
+    ],
+)
+def test_a_key_file_that_cannot_be_used_is_named_with_its_config(
+    tmp_path: Path, content: str | None, mode: int, reason: str
+) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD + "keys: {file: session-keys}\n")
+    if content is not None:
+        (tmp_path / "session-keys").write_text(content + "\n")
+        (tmp_path / "session-keys").chmod(mode)
+    result = validate("-c", "a.yaml", cwd=tmp_path)
+    (warning, _) = result.stderr.splitlines()
+    assert warning.startswith(f"Warning: {tmp_path / 'a.yaml'}: keys.file: ")
+    assert str(tmp_path / "session-keys") in warning
+    assert reason in warning
+
+
+def test_a_key_file_that_can_be_used_is_not_mentioned(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD + "keys: {file: session-keys}\n")
+    (tmp_path / "session-keys").touch(0o600)
+    (tmp_path / "session-keys").write_text("ab" * 32 + "\n")
+    assert "keys.file" not in validate("-c", "a.yaml", cwd=tmp_path).stderr

@@ -90,15 +90,47 @@ def test_the_agents_own_options_are_left_to_it(machine: Machine) -> None:
     assert done.stdout == "--help --strict -- x\n"
 
 
-def test_verbose_says_what_is_refused(machine: Machine) -> None:
-    machine.policy.write_text("schema: 1\ndefault: deny\n", "utf-8")
+@pytest.mark.parametrize(
+    ("profile", "word"), [("production", "deny"), ("development", "WOULD_BLOCK")]
+)
+def test_verbose_logs_each_verdict_and_result_once(
+    machine: Machine, profile: str, word: str
+) -> None:
+    machine.policy.write_text(
+        "schema: 1\ndefault: forward\nrules: [{tool: add, action: deny}]\n", "utf-8"
+    )
     machine.write_sample()
-    with machine.wrap("--verbose") as run:
+    with machine.wrap("--verbose", "--profile", profile) as run:
         run.open()
         run.call("echo", {"text": "x"})
+        run.call("add", {"a": 1, "b": 2})
         assert run.finish() == 0
 
-    assert "BLOCK: sample: 'echo'" in run.stderr
+    lines = run.stderr.splitlines()
+    judged = [line for line in lines if "governance_decision=" in line]
+    assert len(judged) == 2
+    assert "info  call judged server_id=sample" in judged[0]
+    assert "message_id=2 latency_us=" in judged[0]
+    assert f"governance_decision={word}" in judged[1]
+    assert sum("debug call ended" in line for line in lines) == 2
+    assert sum("WOULD_BLOCK" in line for line in lines) == (profile == "development"), "not twice"
+
+
+def test_development_says_what_would_be_masked_and_masks_nothing(machine: Machine) -> None:
+    secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    machine.policy.write_text(
+        "schema: 1\ndefault: deny\nrules: [{tool: echo, action: forward, redact: true}]\n", "utf-8"
+    )
+    machine.write_sample()
+    with machine.wrap("--profile", "development") as run:
+        run.open()
+        assert secret in str(run.call("echo", {"text": secret}))
+        assert run.finish() == 0
+    assert "WOULD_REDACT" in run.stderr
+    assert secret not in run.stderr
+    (found,) = machine.events("content_found")
+    assert (found["content"]["outcome"], found["content"]["enforced"]) == ("WOULD_REDACT", False)
+    assert secret not in machine.record.read_text("utf-8")
 
 
 @pytest.mark.parametrize("flags", [(), ("--verbose",)])
@@ -154,3 +186,32 @@ def test_an_agent_that_wraps_another_gets_no_link_to_a_console(machine: Machine)
     presence.withdraw()
     assert done.returncode == 0, done.stderr
     assert "/login/" not in done.stderr
+
+
+def test_what_a_launcher_sets_decides_which_files_are_governed(machine: Machine) -> None:
+    other = machine.top / "other"
+    machine.write_config({"sample": entry()}, path=other / ".cursor" / "mcp.json")
+    machine.write_config({"wrong": entry()}, path=machine.home / ".cursor" / "mcp.json")
+
+    done = machine.run("wrap", "--dry-run", "--", "nice", "env", f"HOME={other}", "cursor")
+
+    assert done.returncode == 0, done.stderr
+    assert str(other / ".cursor" / "mcp.json") in done.stdout
+    assert "wrong" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["docker", "run", "-it", "image", "claude"], "run 'thoughtgate wrap' as the command of"),
+        (["flatpak", "run", "com.visualstudio.code"], "cannot be reached from here"),
+        (["sudo", "-u", "nobody", "claude"], "sudo -u nobody thoughtgate wrap -- AGENT"),
+    ],
+)
+def test_an_agent_out_of_reach_is_refused_by_name(
+    machine: Machine, command: list[str], words: str
+) -> None:
+    machine.write_config({"sample": entry()}, path=machine.home / ".claude.json")
+    done = machine.run("wrap", "--", *command)
+    assert done.returncode == 2
+    assert words in done.stderr

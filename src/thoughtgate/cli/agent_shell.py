@@ -33,9 +33,15 @@ WHO_MAY_RUN: Final = {
     "console": PERSON,  # it prints a link that signs in whoever opens it
     "demo": ANYBODY,  # it has a state directory of its own
     "doctor": ANYBODY,
+    "facts clear": PERSON,
+    "facts list": ANYBODY,
     "init": PERSON,
+    "inspect": ANYBODY,
+    "install": PERSON,  # it decides which config and state directory shims use
     "limits list": ANYBODY,
     "limits reset": PERSON,
+    "login": PERSON,  # an agent must not choose the account that its calls use
+    "logout": PERSON,
     "policy accept": PERSON,
     "policy diff": ANYBODY,
     "policy explain": ANYBODY,
@@ -44,14 +50,24 @@ WHO_MAY_RUN: Final = {
     "policy replay": ANYBODY,
     "policy test": ANYBODY,
     "proxy": ANYBODY,
+    "scan": ANYBODY,
+    "resume": PERSON,
     "serve": ANYBODY,
     "servers add": PERSON,
     "servers list": ANYBODY,
     "servers remove": PERSON,
     "shim": ANYBODY,
     "status": ANYBODY,
+    "tools accept": PERSON,  # an agent must not accept what its own servers say
+    "tools check": ANYBODY,
+    "tools diff": ANYBODY,
+    "tools list": ANYBODY,
+    "tools lock": ANYBODY,
+    "tools refuse": PERSON,
+    "stop": ANYBODY,  # it can only refuse calls
     "trust": PERSON,
     "tui": ANYBODY,  # it refuses decisions by itself
+    "uninstall": PERSON,
     "unwrap": PERSON,
     "validate-config": ANYBODY,
     "wrap": ANYBODY,

@@ -17,6 +17,7 @@ from thoughtgate.errors import (
     ConfigError,
     ThoughtGateError,
     exit_code,
+    visible,
 )
 from thoughtgate.process.memory import collect_rarely
 from thoughtgate.version import __version__
@@ -34,11 +35,21 @@ class Command(NamedTuple):
 COMMANDS: Final = (
     Command("wrap", "wrap", "Run an agent with all its MCP servers behind the gate."),
     Command("unwrap", "unwrap", "Restore agent configs that a killed wrap left changed."),
+    Command("install", "installs.install", "Put agents' MCP servers behind the gate for good."),
+    Command(
+        "uninstall", "installs.uninstall", "Remove the shims that install put into agents' configs."
+    ),
     Command("doctor", "doctor", "Find problems and show how to fix them."),
     Command("shim", "", "Run one stdio server behind the gate."),
     Command("proxy", "proxy", "Put one server behind the gate, with stdio or HTTP on either side."),
     Command("serve", "serve", "Combine many servers into one, with namespaces and lazy start."),
     Command("servers", "servers", "List, add and remove servers in a config."),
+    Command(
+        "tools", "definitions.group", "Show what servers changed; accept, refuse, lock, check."
+    ),
+    Command("scan", "definitions.scan", "Look at what servers offer, without calling a tool."),
+    Command("login", "oauth.login", "Sign in to a remote server that needs it."),
+    Command("logout", "oauth.logout", "Sign out from a remote server."),
     Command("status", "status", "Show running gates, pending approvals and the latest calls."),
     Command("tui", "tui", "Manage servers, calls and approvals in a terminal interface."),
     Command("validate-config", "validate_config", "Check a config file and list every problem."),
@@ -46,9 +57,23 @@ COMMANDS: Final = (
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "List approval requests and answer them."),
     Command("limits", "limits", "Show how much of each limit is used; let a limit start anew."),
+    Command("stop", "orders.stop", "Refuse calls of a server, a principal or all, at every gate."),
+    Command("resume", "orders.resume", "Let what was stopped go on."),
+    Command(
+        "facts", "orders.facts", "Show and clear what is known about the data agents have seen."
+    ),
     Command("console", "console", "Answer approval requests and watch traffic in the browser."),
     Command("audit", "audit.group", "Follow, query, verify and export the record."),
-    Command("demo", "demo", "See calls being forwarded, hidden, denied, limited and held."),
+    Command(
+        "inspect",
+        "inspection.inspect",
+        "Show what the content checks find in definitions, arguments or results.",
+    ),
+    Command(
+        "demo",
+        "demonstration.demo",
+        "See calls being forwarded, hidden, denied, limited and held.",
+    ),
     Command("policy", "policy.group", "Explain, lint, test, learn, compare and replay policies."),
 )
 
@@ -63,7 +88,8 @@ def run(argv: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else EXIT_FAILURE
     except ThoughtGateError as error:
         for line in error.problems if isinstance(error, ConfigError) else [str(error)]:
-            sys.stderr.write(f"Error: {line}\n")
+            shown = visible(str(line), "\n")  # servers choose parts of some messages
+            sys.stderr.write(f"Error: {shown}\n")
         return exit_code(error)
     except KeyboardInterrupt as error:
         return exit_code(error)

@@ -1,10 +1,12 @@
 """``thoughtgate approvals``: list approval requests and answer them."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Annotated, TypeVar
 
 from typer import Argument, Option
@@ -31,7 +33,9 @@ from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
 from thoughtgate.errors import Conflict, UsageError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
+from thoughtgate.gate.approvals.started_by_agent import find_agent_reason
 from thoughtgate.gate.approvals.terminal_prompt import LOOK_EVERY_S, Asker
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
@@ -148,7 +152,10 @@ def watch(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
     with _store(config) as store:
         if not json_ and sys.stdin.isatty() and sys.stdout.isatty():
             sys.stderr.write("Waiting for approval requests. Press Ctrl-C to stop.\n")
-            Asker(store, sys.stdin.fileno(), sys.stdout.fileno()).run(lambda: False)
+            state = state_directory(os.environ)
+            why_not = partial(find_agent_reason, os.environ, state)
+            keys, screen = sys.stdin.fileno(), sys.stdout.fileno()
+            Asker(store, keys, screen, why_not=why_not).run(lambda: False)
             return
         for changed in _changes(store):
             if json_:

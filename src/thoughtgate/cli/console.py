@@ -22,6 +22,7 @@ from thoughtgate.cli.options import (
 from thoughtgate.cli.output import say
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_server import open_console
+from thoughtgate.wrap.login_targets import wrapped_servers
 
 app = command_app()
 
@@ -60,7 +61,9 @@ def console(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         path = str(record) if record is not None else ""
-        async with open_console(loaded, environ, state, chosen, record=path) as served:
+        async with open_console(
+            loaded, environ, state, chosen, record=path, wrapped=lambda: wrapped_servers(state)
+        ) as served:
             link = served.new_link()
             line = json.dumps({"url": link, "port": served.port}) if json_ else link
             sys.stdout.write(f"{line}\n")

@@ -4,21 +4,26 @@ import contextlib
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from typer import Exit
 
-from thoughtgate.agents.catalog import AGENTS
+from thoughtgate.agents.catalog import AGENTS, usual_way
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.discovery import discover
+from thoughtgate.agents.discovery import NOTHING, discover
+from thoughtgate.agents.entries import KeyPath, ServerEntry
 from thoughtgate.agents.entry_environment import sets_environment
+from thoughtgate.agents.entry_shapes import argv_of
+from thoughtgate.agents.installs.installed_configs import InstalledConfigs
+from thoughtgate.agents.installs.survey import BROKEN, INSTALLED, NOT_GOVERNED
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.wrapped_configs import is_live
+from thoughtgate.cli.installs.agent_servers import agent_servers, by_agent
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
-from thoughtgate.cli.output import write_report
-from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError
+from thoughtgate.cli.output import counted, write_report
+from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError, visible
 from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
@@ -28,6 +33,7 @@ from thoughtgate.record.file import is_written, traffic_path
 from thoughtgate.record.stream import STREAMS
 from thoughtgate.stores.record_heads import find_head
 from thoughtgate.version import __version__
+from thoughtgate.wrap.injected_files import stale_folders
 from thoughtgate.wrap.run import ACTIVE
 
 app = command_app()
@@ -51,7 +57,8 @@ def doctor(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
 
     The exit code is 0 if there are no problems, 1 if there are.
     """
-    findings = list(_check(config))
+    # Agents share files, so the same problem may be found twice.
+    findings = list(dict.fromkeys(_check(config)))
     as_dicts = [finding._asdict() for finding in findings]
     write_report(as_dicts, map(_line, findings), as_json=json_)
     if not all(finding.ok for finding in findings):
@@ -89,7 +96,10 @@ def _check(config: str | None) -> Iterator[Finding]:
         yield Finding("state", ok=True, message=message)
     yield from _check_config(config, state)
     yield from _check_wraps(Path(state))
-    yield from _check_shims()
+    yield from _check_injected()
+    yield from _check_ways()
+    yield from _check_entries()
+    yield from _check_agents(Path(state))
     yield from _check_run_files()
     yield from _check_stores(Path(state))
 
@@ -139,18 +149,110 @@ def _check_wraps(state: Path) -> Iterator[Finding]:
         yield Finding("wraps", ok=True, message="no agent config is left wrapped")
 
 
-def _check_shims() -> Iterator[Finding]:
-    """Find shims that somebody configured with variables that run code before the shim's own."""
+def _check_injected() -> Iterator[Finding]:
+    """Find private files of wraps that were killed."""
+    for folder in stale_folders(os.environ):
+        message = f"{folder} is left over from a wrap that was killed"
+        yield Finding("wraps", ok=False, message=message, fix="thoughtgate unwrap")
+
+
+def _check_ways() -> Iterator[Finding]:
+    """Say how wrap governs each agent that has config files here."""
+    for kind, agent in AGENTS.items():
+        search = Search(kind, os.environ, Path.cwd(), Path.home(), platform=sys.platform)
+        if discover(search).files:
+            way = usual_way(kind)
+            how = (
+                "gives it governed servers at its start"
+                if way == "inject"
+                else "rewrites its config"
+            )
+            yield Finding("agents", ok=True, message=f"{agent.name}: wrap {how}")
+
+
+def _check_entries() -> Iterator[Finding]:
+    """Look into the configs of all agents: whether they can be read, and into every entry."""
+    wrapped = {
+        (record.real, entry.path)
+        for journal in find_journals(Path(state_directory(os.environ)))[0]
+        for record in journal.files
+        for entry in record.entries
+    }
+    checked = set()  # several agents read the same file
     for kind in AGENTS:
         search = Search(kind, os.environ, Path.cwd(), Path.home(), platform=sys.platform)
-        for entry in discover(search).entries:
-            if entry.skipped and sets_environment(entry.raw):
-                message = (
-                    f"{'.'.join(entry.path)} in {entry.layer.path} sets variables that can replace "
-                    "or redirect its shim"
-                )
-                fix = "remove them, or start the agent with thoughtgate wrap"
-                yield Finding("shims", ok=False, message=message, fix=fix)
+        plan = discover(search)
+        if not plan.files and not plan.warnings:
+            continue
+        for problem in dict.fromkeys((*plan.problems, *plan.warnings)):
+            is_wrong = problem in plan.problems and not problem.message.startswith(NOTHING)
+            yield Finding("agents", ok=not is_wrong, message=f"{plan.agent.name}: {problem}")
+        if plan.entries:
+            servers = ", ".join(
+                f"{visible(one.id)} {_governed(one, wrapped)}" for one in plan.entries
+            )
+            yield Finding("agents", ok=True, message=f"{plan.agent.name}: {servers}")
+        for entry in plan.entries:
+            place = (entry.layer.real, entry.path)
+            if place not in checked:
+                checked.add(place)
+                yield from _check_entry(entry, wrapped)
+
+
+def _governed(entry: ServerEntry, wrapped: Container[tuple[Path, KeyPath]]) -> str:
+    if (entry.layer.real, entry.path) in wrapped:
+        return "(wrapped)"
+    if entry.status == "managed":
+        return "(left wrapped)"
+    if entry.skipped:
+        return "(behind a shim)"
+    return f"({entry.status})" if entry.status in {"disabled", "remote"} else "(not governed)"
+
+
+def _check_entry(entry: ServerEntry, wrapped: Container[tuple[Path, KeyPath]]) -> Iterator[Finding]:
+    """Check an entry that starts a shim: nothing may replace it, and its program must be there."""
+    where = f"{'.'.join(entry.path)} in {entry.layer.path}"
+    if entry.skipped and sets_environment(entry.raw, filled=True):
+        message = f"{where} sets variables that can replace or redirect its shim"
+        fix = "remove them, or start the agent with thoughtgate wrap"
+        yield Finding("shims", ok=False, message=message, fix=fix)
+    if entry.status == "managed" and (entry.layer.real, entry.path) not in wrapped:
+        message = f"{where} starts the shim of a wrap that is unknown here"
+        fix = f"thoughtgate unwrap --config-path {entry.layer.path}"
+        yield Finding("shims", ok=False, message=message, fix=fix)
+    words = argv_of(entry.raw)
+    is_shim = bool(entry.skipped) or entry.status == "managed"
+    # Of a name without a path it is unknown where the agent looks.
+    is_missing = (
+        bool(words) and Path(str(words[0])).is_absolute() and not os.access(words[0], os.X_OK)
+    )
+    if is_shim and is_missing:
+        message = f"{where} starts {words[0]}, which is not there or cannot be run"
+        fix = "thoughtgate unwrap, or correct the command"
+        yield Finding("shims", ok=False, message=message, fix=fix)
+
+
+def _check_agents(state: Path) -> Iterator[Finding]:
+    """Find installed shims that do not start, and servers that agents start without the gate."""
+    for problem in InstalledConfigs(state).problems:
+        yield Finding("agents", ok=False, message=str(problem))
+    for name, servers in by_agent(agent_servers(state)):
+        for one in servers:
+            if one.status == BROKEN or (one.note and one.status == INSTALLED):
+                message = f"{one.server} in {one.file}: {one.note}"
+                ok = one.status == INSTALLED
+                yield Finding("agents", ok=ok, message=message, fix="thoughtgate install")
+        installed = sum(one.status == INSTALLED for one in servers)
+        if installed:
+            message = f"{name} has {counted(installed, 'server')} behind the gate for good"
+            yield Finding("agents", ok=True, message=message)
+        free = [one for one in servers if one.status == NOT_GOVERNED]
+        if free:
+            ok = not free[0].has_installation
+            named = ", ".join(dict.fromkeys(one.server for one in free))
+            message = f"{name} starts these servers without the gate: {named}"
+            fix = "thoughtgate install" + ", or thoughtgate wrap" * ok
+            yield Finding("agents", ok=ok, message=message, fix=fix)
 
 
 def _check_run_files() -> Iterator[Finding]:

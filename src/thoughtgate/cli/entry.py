@@ -25,10 +25,10 @@ Options:
   --audit stderr|FILE   Where to write the record. Default: a file in the state
                         directory.
   --run KEY             Use the governance service of this run (set by wrap).
-  --entry KEY           Give the server the variables of this entry in the run's
-                        file (set by wrap).
+  --entry KEY           Give the server the variables that wrap or install keeps
+                        for this entry (set by them).
   --skip N              Leave out the first N words of COMMAND: another shim in
-                        front of the server (set by wrap).
+                        front of the server (set by wrap and install).
   --governance-endpoint URL
                         Use the governance service at this URL; its token is
                         read from THOUGHTGATE_GOVERNANCE_TOKEN.

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument
+from typer import Argument, Option
 
-from thoughtgate.cli.options import command_app, examples
-from thoughtgate.cli.output import create_file
+from thoughtgate.cli.options import JsonOption, command_app, examples
+from thoughtgate.cli.output import create_file, write_report
+from thoughtgate.cli.policy.packs import compose_config, compose_expectations, summaries
 from thoughtgate.config.locate import FILE_NAME
 from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import Conflict, ThoughtGateError
@@ -21,7 +22,12 @@ from thoughtgate.policy.starter import STARTER_TEXT
 app = command_app()
 
 
-_EXAMPLES = examples("thoughtgate init", "thoughtgate init ~/.config/thoughtgate/thoughtgate.yaml")
+_EXAMPLES = examples(
+    "thoughtgate init",
+    "thoughtgate init ~/.config/thoughtgate/thoughtgate.yaml",
+    "thoughtgate init --pack filesystem --pack git --pack lethal-trifecta",
+    "thoughtgate init --list-packs",
+)
 
 
 @app.command(epilog=_EXAMPLES)
@@ -32,19 +38,44 @@ def init(
             metavar="FILE", help="File to write. Default: thoughtgate.yaml.", show_default=False
         ),
     ] = Path(FILE_NAME),
+    *,
+    pack: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Policy pack to include; may be given several times."),
+    ] = None,
+    list_packs: Annotated[bool, Option("--list-packs", help="Only list the packs.")] = False,
+    json_: JsonOption = False,
 ) -> None:
     """Write a commented starter config with the policy that applies if there is no file.
 
     An existing file is never overwritten. The file is trusted as it is written; after you edit
-    a file in a working directory, run 'thoughtgate trust'.
+    a file in a working directory, run 'thoughtgate trust'. With --pack, the expectations of the
+    packs are written next to it, for 'thoughtgate policy test'.
     """
+    if list_packs:
+        found = summaries()
+        lines = (f"{name:<16} {text}" for name, text in found.items())
+        write_report(found, lines, as_json=json_)
+        return
+    text = compose_config(pack) if pack else STARTER_TEXT
     target = path / FILE_NAME if path.is_dir() else path
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        create_file(target, STARTER_TEXT)
-    except FileExistsError:
+        tests = target.with_name(f"{target.stem}.tests.yaml")
+        if pack and not target.exists():
+            # First, so that a file in its place leaves nothing half done.
+            create_file(tests, compose_expectations(pack))
+        create_file(target, text)
+        if pack:
+            sys.stderr.write(
+                f"Wrote {tests}. To check: thoughtgate policy test {tests} -c {target}\n"
+            )
+    except FileExistsError as error:
+        if not target.parent.is_dir():
+            raise Conflict(f"cannot write {target}: {error.filename} is a file") from None
         raise Conflict(
-            f"{target} already exists and was not changed; choose another file, or move it away"
+            f"{error.filename} already exists and was not changed; choose another file, "
+            "or move it away"
         ) from None
     except OSError as error:
         raise Conflict(f"cannot write {target}: {error.strerror}") from None

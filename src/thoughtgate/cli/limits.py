@@ -8,6 +8,7 @@ from typer import Argument
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import write_report
+from thoughtgate.config.durations import render_duration
 from thoughtgate.errors import ThoughtGateError, UsageError, visible
 from thoughtgate.gate.open_governor import store_location
 from thoughtgate.gate.state_directory import state_directory
@@ -92,12 +93,12 @@ def _limit_object(limit: Limit) -> dict[str, Any]:
 def _words(limit: Limit) -> str:
     parts = []
     if limit.budget is not None:
-        window = f" in {limit.window_s:g} s" if limit.window_s else ""
+        window = f" in {render_duration(limit.window_s)}" if limit.window_s else ""
         parts.append(f"budget {limit.budget:,}{window}")
     if limit.rate:
-        parts.append(f"rate {limit.rate.calls:,} in {limit.rate.period_s:g} s")
+        parts.append(f"rate {limit.rate.calls:,} in {render_duration(limit.rate.period_s)}")
     if limit.duplicate_s:
-        parts.append(f"no repeat within {limit.duplicate_s:g} s")
+        parts.append(f"no repeat within {render_duration(limit.duplicate_s)}")
     if limit.breaker:
         parts.append(f"breaker after {limit.breaker.failures:,} failures")
     return ", ".join(parts) + (f", per {limit.scope}" if limit.scope else "")

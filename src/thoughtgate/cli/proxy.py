@@ -1,7 +1,9 @@
 """``thoughtgate proxy``: one server behind the gate, with stdio or HTTP on either side."""
 
 import contextlib
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, TypedDict
 
 from typer import Exit, Option
@@ -15,6 +17,7 @@ from thoughtgate.cli.options import (
     read_gate_config,
 )
 from thoughtgate.cli.output import say as say_on_stderr
+from thoughtgate.core.answers import RELAY_KEY
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
@@ -96,8 +99,8 @@ def proxy(
         workers=workers,
         audit=audit,
     )
-    refused = plan.refusals
-    console = console_in_thread(loaded, environ, state, say, record=audit, refused=refused)
+    plan = replace(plan, relay_key=os.environ.get(RELAY_KEY, "") if is_behind_shim else "")
+    console = console_in_thread(loaded, environ, state, say, record=audit, refused=plan.refusals)
     # Only the first process of an HTTP proxy offers a console: workers share it.
     has_console = plan.listen.transport == "http" and WORKER not in environ
     with console if has_console else contextlib.nullcontext():

@@ -1,6 +1,7 @@
-"""The terminal interface: three tables, a log, and key bindings. Only ``tui`` imports it."""
+"""The terminal interface: four tables, a log, and key bindings. Only ``tui`` imports it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual.app import App, ComposeResult
@@ -19,9 +20,16 @@ from textual.widgets import (
     TabPane,
 )
 
+from thoughtgate.channels.terminal import Answer, parse_answer
 from thoughtgate.cli.output import counted
-from thoughtgate.cli.status import TITLES, describe_server, render_cell
+from thoughtgate.cli.status import (
+    TITLES,
+    describe_stop,
+    render_cell,
+)
 from thoughtgate.errors import ThoughtGateError, visible
+from thoughtgate.status.overview import describe_server
+from thoughtgate.status.shared_gates import RUNNING, describe_shared
 from thoughtgate.status.tui_data import ServerKey, TuiSource
 
 REFRESH_S: Final = 1.0
@@ -30,6 +38,7 @@ _COLUMNS: Final = {
     "servers": ("server", "status", "tools", "calls", "gate", "note"),
     "calls": ("ts", "server", "tool", "decision", "status", "latency_ms", "error"),
     "approvals": ("id", "server", "tool", "arguments", "principal", "expires_at"),
+    "gates": ("gate", "host", "pid", "status", "version", "held", "address", "note"),
 }
 
 
@@ -84,11 +93,13 @@ class KeyedTable(DataTable[Any]):
         return is_new
 
 
-class ApproveScreen(ModalScreen[bool]):
+class ApproveScreen(ModalScreen[Answer | None]):
     """Asks whether one call, which it names, is to be approved."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "confirm", "Approve"),
+        Binding("y", "confirm('yes')", "Approve"),
+        Binding("s", "confirm('session')", "This call, for the session"),
+        Binding("t", "confirm('tool')", "This tool, for the session"),
         Binding("escape", "give_up", "Back"),
     ]
     CSS = _BOX % "ApproveScreen"
@@ -103,15 +114,18 @@ class ApproveScreen(ModalScreen[bool]):
             yield Label(_named("Approve", self._approval), markup=False)
             if self._approval["arguments_folded"]:
                 yield Label("The arguments are long. Enter in the list shows all of them.")
-            yield Label("Press y to approve, Esc to go back.")
+            yield Label("Press y to approve this call once.")
+            yield Label("s: also the same call until the session ends.")
+            yield Label("t: also any call of this tool until the session ends.")
+            yield Label("Esc: go back.")
 
-    def action_confirm(self) -> None:
-        """Approve the call."""
-        self.dismiss(True)
+    def action_confirm(self, word: str) -> None:
+        """Approve the call, and later ones as the answer says."""
+        self.dismiss(parse_answer(word))
 
     def action_give_up(self) -> None:
         """Close the dialog without approving the call."""
-        self.dismiss(False)
+        self.dismiss(None)
 
 
 class ReasonScreen(ModalScreen[str | None]):
@@ -208,6 +222,7 @@ class GateApp(App[None]):
         Binding("1", "show('servers')", "Servers"),
         Binding("2", "show('calls')", "Calls"),
         Binding("3", "show('approvals')", "Approvals"),
+        Binding("4", "show('gates')", "Gates"),
         Binding("s", "server('start')", "Start"),
         Binding("x", "server('stop')", "Stop"),
         Binding("r", "server('restart')", "Restart"),
@@ -269,8 +284,26 @@ class GateApp(App[None]):
         self._fill("calls", list(map(str, range(len(status["calls"])))), status["calls"])
         rows = [{**one, "arguments": _brief(_carried(one))} for one in status["approvals"]]
         self._fill("approvals", list(self._approvals), rows)
+        others = self._show_gates(status)
         gates, shown = counted(len(status["gates"]), "gate"), counted(len(servers), "server")
-        self.sub_title = f"{gates}, {shown}, {counted(len(self._approvals), 'approval')} pending"
+        stopped = ", ".join(describe_stop(order) for order in status.get("stopped", ()))
+        pending = f"{counted(len(self._approvals), 'approval')} pending"
+        self.sub_title = visible(
+            f"STOPPED {stopped}" if stopped else f"{gates}{others}, {shown}, {pending}"
+        )
+
+    def _show_gates(self, status: dict[str, Any]) -> str:
+        """Fill the table of gates; return what the title says about those of the store."""
+        store = status.get("store") or {}
+        shared = store.get("gates", [])
+        # Without a shared store, the gates of this machine are all there are.
+        rows = [describe_shared(one) for one in shared] or [
+            _local_gate(one) for one in status["gates"]
+        ]
+        self._fill("gates", list(map(str, range(len(rows)))), rows)
+        if store.get("problem"):
+            return f" (store: {visible(store['problem'])})"
+        return f" ({len(shared)} share the store)" if "store" in status else ""
 
     def _fill(self, name: str, keys: list[str], rows: list[dict[str, Any]]) -> None:
         cells = ([render_cell(row.get(column)) for column in _COLUMNS[name]] for row in rows)
@@ -306,9 +339,9 @@ class GateApp(App[None]):
         if approval is None:
             return
 
-        def decided(confirmed: bool | None) -> None:
-            if confirmed:
-                self._decide(approval, approve=True)
+        def decided(answer: Answer | None) -> None:
+            if answer is not None:
+                self._decide(approval, answer)
 
         self.push_screen(ApproveScreen(approval), decided)
 
@@ -320,7 +353,7 @@ class GateApp(App[None]):
 
         def decided(reason: str | None) -> None:
             if reason is not None:
-                self._decide(approval, approve=False, reason=reason)
+                self._decide(approval, Answer(approve=False, reason=reason))
 
         self.push_screen(ReasonScreen(approval), decided)
 
@@ -330,9 +363,11 @@ class GateApp(App[None]):
         if event.data_table.id == "approvals-table" and ident is not None:
             self.push_screen(CallScreen(self._source, ident))
 
-    def _decide(self, approval: Mapping[str, Any], *, approve: bool, reason: str = "") -> None:
+    def _decide(self, approval: Mapping[str, Any], answer: Answer) -> None:
         ident, digest = approval["id"], approval["digest"]
-        self._do(lambda: self._source.decide(ident, approve=approve, reason=reason, digest=digest))
+        approve, reason, remember = answer
+        vote = partial(self._source.decide, ident, approve=approve, reason=reason)
+        self._do(lambda: vote(digest=digest, remember=remember))
 
     def _chosen_approval(self) -> dict[str, Any] | None:
         return self._approvals.get(self._chosen("approvals"))
@@ -365,6 +400,12 @@ class GateApp(App[None]):
         log = self.screen_stack[0].query_one("#log", RichLog)
         for line in text.splitlines():
             log.write(render_cell(line))
+
+
+def _local_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a gate of this machine as a row of the table."""
+    name = " ".join(str(gate[part]) for part in ("kind", "server") if gate.get(part))
+    return {**gate, "gate": name, "status": RUNNING, "address": gate.get("url")}
 
 
 def _carried(approval: dict[str, Any]) -> dict[str, Any]:

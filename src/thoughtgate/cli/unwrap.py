@@ -15,6 +15,7 @@ from thoughtgate.cli.output import say, write_json
 from thoughtgate.errors import EXIT_FAILURE, Conflict
 from thoughtgate.gate.run_file import remove_dead_runs, runs_directory
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.wrap.injected_files import remove_stale_files
 from thoughtgate.wrap.remote_servers import remove_orphans
 
 app = command_app()
@@ -44,6 +45,7 @@ def unwrap(
     outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
     if config_path is not None and not any(outcome.restored for outcome in outcomes):
         outcomes.append(remove_entries(config_path.absolute()))
+    remove_stale_files(os.environ)
     remove_dead_runs(runs_directory(os.environ))
     living = Path(runs_directory(os.environ)).glob("*.json")
     remove_orphans(os.environ, frozenset(one.stem for one in living))

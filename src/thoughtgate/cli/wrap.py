@@ -1,6 +1,7 @@
 """``thoughtgate wrap``: run an agent with all its MCP servers behind the gate."""
 
 import os
+import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,39 +9,39 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
+from thoughtgate.agents.catalog import Way
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.detection import detect_agent
-from thoughtgate.agents.diff import unified_diff
+from thoughtgate.agents.detection import detect_launched, is_command_of
 from thoughtgate.agents.discovery import Plan, discover
+from thoughtgate.agents.injection.ways import Choice, choose_way, search_for_injection
+from thoughtgate.agents.journal import find_journals
+from thoughtgate.agents.launchers import Launch, find_launch
+from thoughtgate.agents.restoration import original_contents
+from thoughtgate.agents.tool_timeouts import short_timeouts
 from thoughtgate.cli.options import HELP_NAMES, ProfileOption, command_app, examples, read_config
 from thoughtgate.cli.output import counted
 from thoughtgate.cli.output import say as say_on_stderr
-from thoughtgate.core.record_events import CALL_DECISION, FRAME_REFUSED, Record
+from thoughtgate.config.console_settings import console_at
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.approvals.started_by_agent import is_inside_agent
+from thoughtgate.gate.approvals.terminal_notice import open_terminal_notice
 from thoughtgate.gate.config_files import Loaded, reload_configuration
 from thoughtgate.gate.open_governor import record_place
-from thoughtgate.gate.operator_log import json_log, operator_messages
+from thoughtgate.gate.operator_log import operator_events, operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.gate.tracing import both
+from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.process.own_command import runs_from_cache
 from thoughtgate.service.service import Governance
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.asgi import App
+from thoughtgate.version import __version__
 from thoughtgate.web.mounted_console import MountedConsole
-from thoughtgate.wrap.remote_servers import Remotes
-from thoughtgate.wrap.rewritten_entry import make_rewrite
-from thoughtgate.wrap.run import (
-    ACTIVE,
-    Surroundings,
-    Wrap,
-    WrapOptions,
-    WrapReport,
-    describe_exceptions,
-    named,
-)
-from thoughtgate.wrap.server_variables import ServerVariables
+from thoughtgate.wrap.login_targets import wrapped_servers
+from thoughtgate.wrap.nesting import explain_shared_config, find_outer_runs, require_policy_of
+from thoughtgate.wrap.preview import preview_run
+from thoughtgate.wrap.run import Surroundings, Wrap, WrapOptions, WrapReport, named
 
 Say = Callable[[str], None]
 
@@ -49,6 +50,7 @@ app = command_app()
 _EXAMPLES = examples(
     "thoughtgate wrap -- claude",
     "thoughtgate wrap --dry-run -- cursor .",
+    "thoughtgate wrap --rewrite -- claude",
     "thoughtgate wrap --profile development -- codex",
     "thoughtgate wrap --agent-type custom --config-path mcp.json -- my-agent",
 )
@@ -79,6 +81,37 @@ _GovernancePort = Annotated[
     ),
 ]
 
+_Way = Annotated[
+    bool | None,
+    Option(
+        "--inject/--rewrite",
+        help="Give the agent governed servers at its start and touch no file, or rewrite its "
+        "config. Default: inject where the agent allows it.",
+    ),
+]
+
+_DryRun = Annotated[
+    bool, Option("--dry-run", help="Print what would be changed or injected, and exit.")
+]
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        sys.stdout.write(f"thoughtgate {__version__}\n")
+        raise Exit
+
+
+_Strict = Annotated[
+    bool,
+    Option(
+        "--strict", help="Fail if a server would not be governed, or never starts through the gate."
+    ),
+]
+
+_Version = Annotated[
+    bool, Option("--version", is_eager=True, callback=_version, help="Show the version.")
+]
+
 
 @app.command(
     epilog=_EXAMPLES,
@@ -104,43 +137,47 @@ def wrap(
         bool,
         Option("--restore/--no-restore", help="Restore the agent's config when the agent exits."),
     ] = True,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Print what would change in the agent's config, and exit.")
-    ] = False,
-    strict: Annotated[
-        bool,
-        Option(
-            "--strict",
-            help="Fail if a server would not be governed, or never starts through the gate.",
-        ),
-    ] = False,
+    inject: _Way = None,
+    dry_run: _DryRun = False,
+    strict: _Strict = False,
     remote: Annotated[
         bool,
         Option("--remote/--no-remote", help="Put remote servers (with a URL) behind the gate too."),
     ] = True,
     verbose: Annotated[
-        bool, Option("--verbose", help="Report refused and held calls on stderr.")
+        bool, Option("--verbose", help="Log every verdict, result and server on stderr.")
     ] = False,
+    version: _Version = False,
 ) -> None:
     """Run an agent with all its MCP servers behind the gate.
 
-    The agent's config is changed while the agent runs, and restored when it exits. The exit
-    code is the agent's.
+    Agents that can be told to are given governed servers at their start, and no file changes.
+    The config of the others is changed while they run, and restored when they exit. The exit code
+    is the agent's.
     """
+    del version
     environ = dict(os.environ)
     loaded = read_config(config, profile=profile)
-    plan = _plan(command, agent_type, config_path, environ)
+    search = _search(command, agent_type, config_path, environ)
+    plan, choice = _choose(search, inject, restore=restore, dry_run=dry_run, remote=remote)
     if dry_run:
-        _show(plan, environ, remote=remote)
+        shown, lines = preview_run(plan, choice.way, environ, remote=remote)
+        for line in lines:
+            say_on_stderr(line)
+        sys.stdout.write(shown)
         return
     say = operator_messages("wrap", loaded, say_on_stderr)
-    _refuse_nesting(environ)
-    _print_start(say, loaded, plan, command)
+    outer = find_outer_runs(environ, state_directory(environ))
+    _print_start(say, loaded, plan, choice)
+    _warn_of_timeouts(say, loaded, plan, environ)
     if not restore and runs_from_cache():
         say(_VANISHES)
     loaded = _accepted(loaded, environ, say, profile)
-    options = WrapOptions(tuple(command), governance_port, restore, strict, remote)
-    report = Wrap(plan, loaded, options, _surroundings(loaded, environ, say, verbose=verbose)).run()
+    require_policy_of(outer, loaded, state_directory(environ))
+    options = WrapOptions(governance_port, restore, strict, remote, choice.way)
+    with explain_shared_config(outer):
+        around = _surroundings(loaded, environ, say, verbose=verbose)
+        report = Wrap(plan, loaded, options, around).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 
@@ -151,29 +188,59 @@ def _accepted(loaded: Loaded, environ: dict[str, str], say: Say, profile: str) -
     return keep_accepted(loaded, environ, state, say, profile=profile or None)
 
 
-def _refuse_nesting(environ: dict[str, str]) -> None:
-    if environ.get(ACTIVE):
-        raise UsageError(
-            f"this shell runs inside a wrapped agent ({ACTIVE} is set), whose servers are already "
-            "behind the gate; run the command without 'thoughtgate wrap'"
-        )
-
-
-def _plan(
+def _search(
     command: list[str], agent_type: str | None, config_path: Path | None, environ: dict[str, str]
-) -> Plan:
+) -> Search:
     if agent_type == "custom" and config_path is None:
         raise UsageError("--agent-type custom needs --config-path FILE")
-    search = Search(
-        detect_agent(command, agent_type),
-        env=environ,
-        cwd=Path.cwd(),
-        home=Path.home(),
+    launch = _launch(command, agent_type, environ)
+    return Search(
+        detect_launched(launch, agent_type),
+        env=launch.env,
+        cwd=launch.cwd,
+        home=Path(launch.env.get("HOME") or Path.home()),
         config_path=config_path.absolute() if config_path is not None else None,
-        argv=tuple(command),
+        argv=launch.argv,
+        launcher=tuple(command[: launch.start]),
         platform=sys.platform,
+        is_agent=not launch.clears and (agent_type is None or is_command_of(agent_type, launch)),
     )
-    return discover(search)
+
+
+def _choose(
+    search: Search, inject: bool | None, *, restore: bool, dry_run: bool, remote: bool
+) -> tuple[Plan, Choice]:
+    """Return the way of this run, and the plan for it."""
+    wanted: Way | None = None if inject is None else "inject" if inject else "rewrite"
+    if not restore:  # only a rewritten file can stay as it is
+        if inject:
+            raise UsageError("--no-restore leaves a rewritten config behind: omit --inject")
+        wanted = "rewrite"
+    # Without the changes of other wraps, which are no part of what the agent is given.
+    journals, _ = find_journals(Path(state_directory(search.env)))
+    originals = original_contents(journals)
+    injecting = discover(search_for_injection(search), contents=originals)
+    choice = choose_way(injecting, wanted, remote=remote)
+    if choice.way == "inject":
+        return injecting, choice
+    return discover(search, contents=originals if dry_run else None), choice
+
+
+def _launch(command: list[str], agent_type: str | None, environ: dict[str, str]) -> Launch:
+    """Return the agent's own command line behind launchers such as ``env`` and ``npx``."""
+    try:
+        return find_launch(command, environ, Path.cwd(), user=_user_name())
+    except UsageError:
+        if agent_type is None:
+            raise
+        return Launch(tuple(command), 0, environ, Path.cwd())  # the user knows better
+
+
+def _user_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user without an account, as in containers
+        return ""
 
 
 def _surroundings(
@@ -183,40 +250,48 @@ def _surroundings(
     # Its sign-in link is for a person, not for an agent that starts another one.
     has_console = loaded.settings.console.enabled and not is_inside_agent(environ, state)
 
+    notice = open_terminal_notice() if loaded.settings.notify.terminal else None
+
+    report = operator_events("wrap", loaded, verbose=verbose)
+
     def read_again() -> Loaded:
         return reload_configuration(loaded, environ)
 
     def console(governance: Governance, port: int) -> tuple[App, str]:
-        mounted = MountedConsole(loaded, environ, state, governance.governor, port)
-        return mounted, mounted.new_link()
+        mounted = MountedConsole(
+            loaded, environ, state, governance.governor, port, lambda: wrapped_servers(state)
+        )
+        link = mounted.new_link()
+        governance.governor.answer_places.console_url = console_at(link)
+        return mounted, link
 
     return Surroundings(
         environ,
         say,
         read_again,
         console=console if has_console else None,
-        observe=both(
-            json_log("wrap", loaded) or (_report_refusal if verbose else None), metrics.observe
-        ),
+        observe=both(report, metrics.observe),
+        reports_verdicts=report is not None,
         metrics=metrics.render,
+        channels=[notice] if notice is not None else [],
     )
 
 
-def _show(plan: Plan, environ: dict[str, str], *, remote: bool) -> None:
-    """Print the diff on stdout, and servers that would not be governed on stderr."""
-    plan.require()
-    variables = ServerVariables(plan, environ)
-    done = make_rewrite(plan, environ, variables, Remotes(plan, environ) if remote else None)
-    for line in describe_exceptions(plan, done, variables):
-        say_on_stderr(line)
-    sys.stdout.write(unified_diff(done.files))
-
-
-def _print_start(say: Say, loaded: Loaded, plan: Plan, command: list[str]) -> None:
+def _print_start(say: Say, loaded: Loaded, plan: Plan, choice: Choice) -> None:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    say(f"agent     {plan.agent.name} ({Path(command[0]).name})")
+    say(f"agent     {plan.agent.name} ({Path(plan.search.argv[0]).name})")
+    if choice.reason:
+        say(f"its config is rewritten for this run: {choice.reason}")
     say(f"policy    {loaded.summary}")
+
+
+def _warn_of_timeouts(say: Say, loaded: Loaded, plan: Plan, environ: dict[str, str]) -> None:
+    """Say if the agent gives up on a held call before a person has to answer."""
+    if loaded.policy.profile == PRODUCTION:
+        longest = max(each.timeout_s for each in loaded.settings.approval.values())
+        for warning in short_timeouts(plan, longest, environ):
+            say(f"warning: {warning}")
 
 
 def _print_end(
@@ -235,18 +310,8 @@ def _print_end(
         say(f"governed  {named(report.governed)}")
     if report.silent:
         say(f"NEVER STARTED through the gate: {named(report.silent)}")
+    for name, reason in report.added_outside:
+        say(f"NOT GOVERNED during the run: {name} ({reason})")
     say(f"record    {record_place(loaded, state_directory(environ))}")
     if not restore:
         say(f"not restored: {', '.join(report.files)}; to restore, run: thoughtgate unwrap")
-
-
-def _report_refusal(record: Record) -> None:
-    """Print a call or frame that was refused or held."""
-    if record.type == CALL_DECISION and record.body["decision"]["action"] != "ALLOW":
-        decision, tool = record.body["decision"], record.body["call"]["tool_name"]
-        word = decision.get("outcome", decision["action"])
-        say_on_stderr(f"{word}: {record.server}: {tool!r}, {decision['gate']} gate")
-    elif record.type == FRAME_REFUSED:
-        frame = record.body["frame"]
-        word = frame.get("outcome", "REJECT")
-        say_on_stderr(f"{word}: {record.server}: a frame, {frame['check']}")

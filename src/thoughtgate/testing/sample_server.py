@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.testing import sample_tools as offer
@@ -163,7 +164,15 @@ class SampleServer:
         return {"supportedVersions": list(MODERN), "capabilities": _capabilities()}
 
     def _entries(self) -> list[dict[str, Any]]:
-        return [tool.entry(name) for name, tool in self.tools.items()]
+        said = self._said()
+        return [tool.entry(name) | said.get(name, {}) for name, tool in self.tools.items()]
+
+    def _said(self) -> dict[str, dict[str, Any]]:
+        """Return what the file of ``--said`` has the server say otherwise; read for each list."""
+        path = Path(self.options.said)
+        is_there = bool(self.options.said) and path.exists()
+        told: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8")) if is_there else {}
+        return told
 
     def _page(
         self, member: str, entries: list[dict[str, Any]], params: dict[str, Any]
@@ -369,6 +378,7 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--tools", type=_names, default=[], metavar="A,B", help="offer these; new names echo")
     add("--count", type=int, default=0, metavar="N", help="offer N numbered tools more")
+    add("--said", default="", metavar="FILE", help="JSON: other members of tools, by name")
     add("--page", type=int, default=0, metavar="N", help="entries a page of a list")
     add("--era", choices=("both", "legacy", "modern"), default="both", help="revisions spoken")
     add("--crash-on", type=_names, default=[], metavar="T", help="die when T is called")

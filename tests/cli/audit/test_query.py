@@ -10,6 +10,7 @@ from tests.support.records import RUN, T0, decided, started
 from tests.support.session_play import YES, agent, judged, new_session, records, server
 
 from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.record_events import content_found
 from thoughtgate.record.writer import RecordWriter
 
 
@@ -107,3 +108,53 @@ def test_a_result_that_says_is_error_is_listed_found_and_counted_as_an_error(
     assert (found("error"), found("ok")) == (["run.7"], [])
     stats = command(capsys, "audit", "stats", "--record", str(path), "--json").json
     assert stats["statuses"] == {"ERROR": 1}
+
+
+def test_calls_are_found_by_the_checks_that_found_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    said = {"server_name": "files", "tool_name": "read_file", "args_hash": "a"}
+    for number, check in enumerate(("secret-key", "link-data", ""), 1):
+        ident = f"run-1.{number}"
+        writer.write([started(ident, T0 + number), decided(ident, T0 + number)])
+        if check:
+            content = content_found(
+                T0,
+                "files",
+                "1",
+                {"call_id": ident, **said},
+                findings=[(check, "hard", "/content/0/text:1-5")],
+                direction="server_to_agent",
+                action="redact",
+                enforced=True,
+            )
+            writer.write([content])
+    writer.close()
+
+    def found(check: str) -> list[str]:
+        flags = ("--record", str(path), "--json", "--finding", check)
+        done = command(capsys, "audit", "query", *flags)
+        return [row["call_id"] for row in done.json]
+
+    assert found("secret-key") == ["run-1.1"]
+    assert found("secret-*") == ["run-1.1"]
+    assert found("*") == ["run-1.2", "run-1.1"]
+    assert found("secret") == []
+    shown = command(capsys, "audit", "show", "run-1.2", "--record", str(path)).out
+    assert "link-data (hard) in the result at /content/0/text:1-5" in shown
+    assert "what happened to the result: redact" in shown
+
+
+@pytest.mark.promise("approver-sees-invisible-characters")
+def test_a_server_id_cannot_control_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([started("run-1.1", T0, server="ev\x1b[2Jil")])
+    writer.close()
+    shown = command(capsys, "audit", "query", "--record", str(path)).out
+    assert "ev[U+001B][2Jil" in shown
+    assert "\x1b" not in shown

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import command, sample_record
-from tests.support.records import RUN, answered, asked, ended, started
+from tests.support.records import RUN, T0, answered, asked, ended, started
 
 from thoughtgate.core.envelope import Envelope
+from thoughtgate.core.record_events import Record, request_failed
 from thoughtgate.record.writer import RecordWriter
 
 
@@ -133,3 +134,39 @@ def test_what_else_a_request_carried_is_shown(
     done = command(capsys, "audit", "show", "run-1.1", "--record", str(path))
     assert 'extra      {"cwd":"/etc"}' in done.out
     assert f"sha256 {'ab' * 32}" in done.out
+
+
+def test_an_error_that_belongs_to_no_call_is_found_by_its_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    failed = request_failed(
+        T0, "up", "1", method="tools/list", kind="upstream_timeout", correlation_id="run-1.e4"
+    )
+    folded = Record(
+        "agent_auth_rejected",
+        T0,
+        "up",
+        "0",
+        {
+            "agent": {
+                "method": "bearer",
+                "reason": "token wrong",
+                "correlation_id": "run-1.e9",
+                "first_correlation_id": "run-1.e6",
+                "repeated": 4,
+            }
+        },
+    )
+    writer.write([started("run-1.1"), failed, folded])
+    writer.close()
+    told = command(capsys, "audit", "show", "run-1.e4", "--record", str(path)).out
+    for part in ("error      run-1.e4", "request_failed of up", "tools/list", "upstream_timeout"):
+        assert part in told
+    (found,) = command(capsys, "audit", "show", ".e4", "--record", str(path), "--json").json
+    assert found["request"]["kind"] == "upstream_timeout"
+    told = command(capsys, "audit", "show", "run-1.e7", "--record", str(path)).out
+    assert "stands for 4 events like it" in told
+    done = command(capsys, "audit", "show", "run-1.e99", "--record", str(path))
+    assert "no call or error 'run-1.e99'" in done.err

@@ -9,6 +9,7 @@ default: deny
 rules:
   - {id: large, tool: transfer, when: {amount: {gt: 100}}, action: approve}
   - {id: small, tool: transfer, action: forward}
+  - {tool: audit, action: forward, scope: [a, b]}
 """
 
 
@@ -26,10 +27,12 @@ tests:
   - {server: bank, tool: transfer, arguments: {amount: 5}, expect: forward, gate: rules}
   - {resource: "file:///etc/passwd", expect: deny}
   - {prompt: hello, expect: deny}
+  - {tool: audit, expect: deny, kind: insufficient_scope}
+  - {tool: audit, scopes: [a, b], expect: forward}
 """
     done = run_tests(tmp_path, capsys, text)
     assert done.code == 0
-    assert "4 of 4 as expected" in done.out
+    assert "6 of 6 as expected" in done.out
     assert "ok    large ones ask" in done.out
 
 
@@ -59,6 +62,7 @@ tests:
   - nothing
   - {tool: a, expect: deny, gate: rulez}
   - {tool: a, expect: deny, gate: [rules]}
+  - {tool: a, expect: deny, scopes: all}
 """
     done = run_tests(tmp_path, capsys, text)
     assert done.code == 2
@@ -72,6 +76,7 @@ tests:
         "tests[4]",
         "tests[5].gate: must be one of visibility, rules, default, cedar, internal",
         "tests[6].gate: must be a string",
+        "tests[7].scopes: must be a list of strings",
     ):
         assert key in done.err
     assert "tests.yaml:3" in done.err
@@ -120,3 +125,22 @@ def test_a_wrong_config_has_the_exit_code_of_one(
     (tmp_path / "thoughtgate.yaml").write_text("schema: 1\n")
     place = str(tmp_path / "thoughtgate.yaml")
     assert command(capsys, "policy", "test", str(tmp_path / "no.yaml"), "-c", place).code == 1
+
+
+def test_facts_are_part_of_an_expectation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, tests = tmp_path / "facts.yaml", tmp_path / "tests.yaml"
+    config.write_text(
+        "schema: 1\ndefault: forward\nservers: {web: {provides: [untrusted]}}\n"
+        "rules: [{id: no, when_facts: [untrusted, outbound], action: deny}]\n"
+    )
+    tests.write_text(
+        "tests:\n  - {server: web, tool: t, facts: [untrusted], expect: deny, rule: no}\n"
+        "  - {server: web, tool: t, expect: forward}\n"
+    )
+    assert command(capsys, "policy", "test", str(tests), "-c", str(config)).code == 0
+    tests.write_text("tests: [{server: web, tool: t, facts: [outbound], expect: deny}]")
+    done = command(capsys, "policy", "test", str(tests), "-c", str(config))
+    assert done.code == 2
+    assert "must be a list of untrusted and private" in done.err

@@ -8,31 +8,6 @@ from typing import Any
 import pytest
 from tests.support.warm_command import run_warm
 
-CONFIG = """\
-schema: 1
-default: deny
-servers:
-  bank: {expose: {block: [wipe]}}
-  "*": {}
-rules:
-  - {tool: transfer, when: {amount: {gt: 100}}, action: approve, reason: large}
-  - {tool: transfer, action: forward}
-  - {resource: "file:///etc/*", action: deny}
-  - {tool: ask, action: policy}
-cedar: {policies: [p.cedar]}
-limits:
-  - {tool: transfer, budget: 5}
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "thoughtgate.yaml").write_text(CONFIG)
-    (tmp_path / "p.cedar").write_text(
-        '@id("yes") permit(principal == Agent::"me", action, resource);'
-    )
-    return tmp_path
-
 
 def policy(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command with the config in a folder, if there is one."""
@@ -116,3 +91,27 @@ def test_a_call_that_makes_no_sense_is_a_usage_error(args: list[str], folder: Pa
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
+
+
+def test_scopes_of_the_token_are_explained(folder: Path) -> None:
+    config = folder / "thoughtgate.yaml"
+    bound = "  - {tool: audit, action: forward, scope: [tools:read, tools:write]}\n"
+    config.write_text(config.read_text().replace("rules:\n", "rules:\n" + bound))
+    lacking = explained(folder, "--tool", "audit", "--scope", "tools:read")["verdict"]
+    assert (lacking["kind"], lacking["missing_scopes"]) == ("insufficient_scope", "tools:write")
+    scopes = ("--scope", "tools:read", "--scope", "tools:write")
+    assert explained(folder, "--tool", "audit", *scopes)["verdict"]["action"] == "forward"
+    told = policy("explain", "--server", "bank", "--tool", "audit", cwd=folder).stdout
+    assert "needs the scopes tools:read tools:write" in told
+    assert "its token needs tools:read tools:write" in told
+
+
+def test_facts_can_be_assumed(tmp_path: Path) -> None:
+    (tmp_path / "thoughtgate.yaml").write_text(
+        "schema: 1\ndefault: forward\nservers: {bank: {provides: [private]}}\n"
+        "rules: [{id: no, when_facts: [private], action: deny}]\n"
+    )
+    assert explained(tmp_path, "--tool", "t")["verdict"]["action"] == "forward"
+    assert explained(tmp_path, "--tool", "t", "--fact", "private")["verdict"]["rule"] == "no"
+    wrong = policy("explain", "--server", "bank", "--tool", "t", "--fact", "x", cwd=tmp_path)
+    assert wrong.returncode == 2

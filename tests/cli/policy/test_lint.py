@@ -5,33 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-CONFIG = """\
-schema: 1
-default: deny
-servers:
-  bank: {expose: {block: [wipe]}}
-  "*": {}
-rules:
-  - {tool: transfer, when: {amount: {gt: 100}}, action: approve, reason: large}
-  - {tool: transfer, action: forward}
-  - {resource: "file:///etc/*", action: deny}
-  - {tool: ask, action: policy}
-cedar: {policies: [p.cedar]}
-limits:
-  - {tool: transfer, budget: 5}
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "thoughtgate.yaml").write_text(CONFIG)
-    (tmp_path / "p.cedar").write_text(
-        '@id("yes") permit(principal == Agent::"me", action, resource);'
-    )
-    return tmp_path
-
 
 def policy(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "thoughtgate", "policy", *args, "-c", "thoughtgate.yaml"]
@@ -45,8 +18,9 @@ def test_lint_is_content_with_a_sound_config(folder: Path) -> None:
 
 
 def test_lint_finds_unreachable_rules_and_unlisted_servers_with_lines(folder: Path) -> None:
-    text = CONFIG.replace("cedar:", "  - {tool: transfer, server: bnak, action: deny}\ncedar:")
-    (folder / "thoughtgate.yaml").write_text(text)
+    config = folder / "thoughtgate.yaml"
+    added = "  - {tool: transfer, server: bnak, action: deny}\ncedar:"
+    config.write_text(config.read_text().replace("cedar:", added))
     result = policy("lint", "--json", cwd=folder)
     assert result.returncode == 1
     found = [(one["level"], one["key"], one["line"]) for one in json.loads(result.stdout)]

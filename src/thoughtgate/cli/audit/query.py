@@ -24,6 +24,7 @@ from thoughtgate.record.ledger_queries import CallFilter, find_calls
 QUERY_EXAMPLES: Final = examples(
     "thoughtgate audit query --decision block --since 1d",
     "thoughtgate audit query --server github --tool 'delete_*' --json",
+    "thoughtgate audit query --finding 'secret-*' --since 1d",
     "thoughtgate audit query --text 'etc passwd' --csv > calls.csv",
 )
 
@@ -38,6 +39,13 @@ StatusOption = Annotated[str, Option(metavar="WORD", help="ok, error, timeout or
 TextOption = Annotated[
     str, Option(metavar="WORDS", help="Words in the name, the arguments or the reason.")
 ]
+FindingOption = Annotated[
+    str,
+    Option(
+        metavar="CHECK",
+        help="Only calls in which this content check found something; * and ? are wildcards.",
+    ),
+]
 LimitOption = Annotated[int, Option(metavar="N", min=0, help="Maximum number of calls; 0 for all.")]
 
 
@@ -51,6 +59,7 @@ def query_command(
     since: SinceOption = "",
     until: UntilOption = "",
     text: TextOption = "",
+    finding: FindingOption = "",
     limit: LimitOption = 50,
     record: RecordOption = None,
     config: ConfigOption = None,
@@ -70,6 +79,7 @@ def query_command(
         since=start,
         until=end,
         text=text,
+        finding=finding,
         limit=limit,
     )
     with open_ledger(find_place(record, config)) as ledger:
@@ -95,12 +105,12 @@ def upper_choice(option: str, value: str, choices: tuple[str, ...]) -> str:
 
 def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
     """Print calls as a table."""
-    rows = [("TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL")]
+    rows: list[tuple[str, ...]] = [("TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL")]
     rows += [
         (
             shown_time(call["started_at"]),
             call["server"] or "-",
-            visible(call["tool"] or "-"),
+            call["tool"] or "-",
             decision_word(call),
             call["status"] or "open",
             "-" if call["latency_ms"] is None else str(call["latency_ms"]),
@@ -108,6 +118,8 @@ def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
         )
         for call in calls
     ]
+    # Agents, servers and whoever writes an agent's config choose the texts of every column.
+    rows = [tuple(map(visible, row)) for row in rows]
     widths = [min(40, max(len(row[at]) for row in rows)) for at in range(len(rows[0]))]
     for row in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))

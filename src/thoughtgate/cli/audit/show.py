@@ -1,4 +1,4 @@
-"""``thoughtgate audit show``: the full history of one call."""
+"""``thoughtgate audit show``: the full history of one call, or the error with a correlation id."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
@@ -6,34 +6,53 @@ from typing import Annotated, Any, Final
 from typer import Argument
 
 from thoughtgate.cli.audit.query import decision_word
-from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time
+from thoughtgate.cli.audit.source import find_place, open_ledger, place_events, shown_time
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples
 from thoughtgate.cli.output import write_report
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.record.call_rows import parse_time
+from thoughtgate.record.error_events import error_of, find_errors
 from thoughtgate.record.export import call_object
 from thoughtgate.record.ledger_queries import find_call
 
 SHOW_EXAMPLES: Final = examples(
-    "thoughtgate audit show 0199c0de-….7", "thoughtgate audit show .7 --json"
+    "thoughtgate audit show 0199c0de-….7",
+    "thoughtgate audit show .7 --json",
+    "thoughtgate audit show 0199c0de-….e3",
 )
 
 
 def show_command(
-    call: Annotated[str, Argument(metavar="CALL", help="Id of the call, or the end of it.")],
+    call: Annotated[
+        str,
+        Argument(
+            metavar="ID",
+            help="Id of the call, or the correlation id of an error; or the end of it.",
+        ),
+    ],
     *,
     record: RecordOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Show the full history of one call: request, verdict, approval, result and timings."""
+    """Show the full history of one call: request, verdict, approval, result and timings.
+
+    An error that belongs to no call, such as the refusal of an unreadable message or of a client
+    without a token, is found by the correlation id in its data.
+    """
     if not call.strip():
-        raise UsageError("CALL is empty; give the id of a call, or the end of it")
-    with open_ledger(find_place(record, config)) as ledger:
+        raise UsageError("ID is empty; give the id of a call or of an error, or the end of it")
+    place = find_place(record, config)
+    with open_ledger(place) as ledger:
         found = find_call(ledger.connection, call)
+    if not found and (errors := find_errors(place_events(place, call), call)):
+        lines = "\n\n".join("\n".join(error_history(one, call)) for one in errors)
+        write_report(errors, [lines], as_json=json_)
+        return
     if not found:
         raise UsageError(
-            f"there is no call {call!r} in the record; 'thoughtgate audit query' lists calls"
+            f"there is no call or error {call!r} in the record;"
+            " 'thoughtgate audit query' lists calls"
         )
     lines = "\n\n".join("\n".join(history(one)) for one in found)
     write_report([call_object(one) for one in found], [lines], as_json=json_)
@@ -56,7 +75,22 @@ def history(call: Mapping[str, Any]) -> Iterator[str]:
         yield f"decided    {shown_time(call['decided_at'])}  {decision_word(call)} by gate {call['gate'] or '-'}{rule}"
         yield f"           {call['reason_code'] or '-'}: {visible(call['reason'] or '-')}; policy {call['policy'] or '-'}"
     yield from _approval(call)
+    yield from _contents(call)
     yield from _end(call)
+
+
+def error_history(event: Mapping[str, Any], ident: str) -> Iterator[str]:
+    """Yield what the record says about an error that belongs to no call."""
+    said = error_of(event) or {}
+    at = parse_time(str(event.get("ts")))
+    yield f"error      {visible(str(said.get('correlation_id')))}"
+    if said.get("repeated") and not str(said.get("correlation_id")).endswith(ident):
+        yield f"           stands for {said['repeated']} events like it, one of which has your id"
+    yield f"recorded   {shown_time(at) if at is not None else '-'}  {event.get('type')} of {visible(str(event.get('server_name') or '-'))}"
+    yield f"           session {visible(str(event.get('session_id') or '0'))}, run {visible(str(event.get('run_id') or '-'))}"
+    for name, value in said.items():
+        if isinstance(value, str | int) and value != "" and name != "correlation_id":
+            yield f"{name:<16}  {visible(str(value))}"
 
 
 def _approval(call: Mapping[str, Any]) -> Iterator[str]:
@@ -75,6 +109,22 @@ def _approval(call: Mapping[str, Any]) -> Iterator[str]:
         outcome = "the call was made" if call["executes"] else "the call was not made"
         why = f": {visible(call['approval_reason'])}" if call["approval_reason"] else ""
         yield f"           {outcome}{why}"
+
+
+def _contents(call: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the content checks found, and what happened to the result."""
+    for place, findings in (
+        ("arguments", call["argument_findings"]),
+        ("the result", call["result_findings"]),
+    ):
+        for found in findings:
+            where = visible(found["where"]) or "/"
+            yield f"found      {visible(found['check'])} ({visible(found['tier'])}) in {place} at {where}"
+    if call["result_action"]:
+        yield f"           what happened to the result: {visible(call['result_action'])}"
+    if call["result_approval"]:
+        who = visible(call["result_decided_by"] or "nobody")
+        yield f"           asked to release it: {visible(call['result_approval'])} by {who}"
 
 
 def _vote(vote: Mapping[str, Any]) -> str:

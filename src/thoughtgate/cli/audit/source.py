@@ -19,10 +19,12 @@ from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.call_rows import parse_time
+from thoughtgate.record.error_events import error_events
 from thoughtgate.record.ledger import MAX_FAULTS, Ledger, ledger_path
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.reader import GONE, all_files, read_entry, read_lines, record_files
 from thoughtgate.record.shared_ledger import SharedLedger, shared_ledger
+from thoughtgate.record.shared_reader import SharedFollower
 from thoughtgate.stores.open_database import StoreLocation
 
 _SHOWN_FAULTS: Final = 5
@@ -190,3 +192,17 @@ def _cell(name: str, value: Any) -> Any:
         # A spreadsheet would execute it as a formula, and servers choose tool names.
         return f"'{value}"
     return value
+
+
+def place_events(place: Place, ident: str) -> Iterator[dict[str, Any]]:
+    """Yield the events, of all gates that share a store, that may be about an error with this id.
+
+    Raises:
+        StoreError: the record cannot be read.
+    """
+    if place.store is None:
+        for file in all_files(place.record):
+            yield from error_events(read_lines(file), ident)
+        return
+    with shared_ledger(place.store) as ledger:
+        yield from error_events(SharedFollower(ledger, from_start=True).lines(), ident)

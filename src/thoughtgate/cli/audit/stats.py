@@ -27,8 +27,8 @@ STATS_EXAMPLES: Final = examples(
 _STEPS_S: Final = (60, 300, 900, 3600, 4 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
 _MAX_BARS: Final = 48
 _CHARTS: Final = (
-    *("decisions", "statuses", "servers", "tools", "refusals", "approvals"),
-    "frames_refused",
+    *("decisions", "statuses", "servers", "tools", "refusals", "denials"),
+    *("approvals", "approvers", "frames_refused"),
 )
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _BAR: Final = 30

@@ -50,7 +50,7 @@ _POLL_S: Final = 0.2
 _SHARED_POLL_S: Final = 0.5
 """The same for a shared ledger, which gates fill twice per second."""
 
-_COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
+_COLOURS: Final = {"ALLOW": 32, "OK": 32, "HOLD": 33, "BLOCK": 31, "THROTTLE": 35, "ERROR": 31, "frame_refused": 31, "request_failed": 31, "record_gap": 31, "agent_auth_rejected": 31}  # fmt: skip
 
 
 def tail_command(

@@ -15,6 +15,7 @@ from thoughtgate.config.parse import parse
 from thoughtgate.errors import EXIT_CONFIG, EXIT_FAILURE, ConfigError, Problem
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TOOL, Call, Verdict
 from thoughtgate.policy.evaluation import evaluate
+from thoughtgate.policy.facts import ESTABLISHED
 from thoughtgate.policy.policy import Policy
 
 TEST_EXAMPLES: Final = examples(
@@ -24,7 +25,7 @@ TEST_EXAMPLES: Final = examples(
 
 _KEYS: Final = frozenset(
     {"name", "server", TOOL, RESOURCE, PROMPT, "arguments", "annotations", "principal", "expect"}
-    | {"gate", "rule", "workflow"}
+    | {"gate", "rule", "workflow", "kind", "scopes", "facts"}
 )
 _ACTIONS: Final = (FORWARD, DENY, APPROVE)
 _GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
@@ -44,7 +45,7 @@ class Expectation(NamedTuple):
     name: str
     call: Call
     expected: dict[str, str]
-    """``action`` and, if given, ``gate``, ``rule`` and ``workflow``."""
+    """``action`` and, if given, ``gate``, ``rule``, ``workflow`` and ``kind``."""
     line: int
 
 
@@ -139,6 +140,7 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(entry, dict):
         yield "", "must be an object such as {server: s, tool: t, expect: deny}"
         return
+    yield from _problems_of_types(entry)
     for name in sorted(map(str, entry.keys() - _KEYS)):
         yield name, f"unknown key; use one of {', '.join(sorted(_KEYS))}"
     if len(_kinds(entry)) != 1:
@@ -148,12 +150,24 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
     gate = entry.get("gate", _GATES[0])
     if isinstance(gate, str) and gate not in _GATES:
         yield "gate", f"must be one of {', '.join(_GATES)}"
+
+
+def _problems_of_types(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("arguments", "annotations"):
         if not isinstance(entry.get(name, {}), dict):
             yield name, "must be an object"
-    for name in ("server", "name", "gate", "rule", "workflow", "principal"):
+    if not _are_texts(entry.get("scopes", [])):
+        yield "scopes", "must be a list of strings"
+    facts = entry.get("facts", [])
+    if not _are_texts(facts) or not set(facts) <= set(ESTABLISHED):
+        yield "facts", f"must be a list of {' and '.join(ESTABLISHED)}"
+    for name in ("server", "name", "gate", "rule", "workflow", "kind", "principal"):
         if not isinstance(entry.get(name, ""), str):
             yield name, "must be a string"
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _kinds(entry: dict[str, Any]) -> list[str]:
@@ -170,10 +184,13 @@ def _expectation(entry: dict[str, Any], line: int) -> Expectation:
         method=METHODS[kind],
         annotations=entry.get("annotations"),
         principal=entry.get("principal", "local"),
+        claims={"scope": " ".join(entry["scopes"])} if entry.get("scopes") else None,
+        facts=frozenset(entry.get("facts", ())),
     )
     name = entry.get("name") or f"{kind} {call.name} of {call.server or 'any server'}"
     expected = {"action": entry["expect"]}
-    expected |= {name: entry[name] for name in ("gate", "rule", "workflow") if name in entry}
+    checked = ("gate", "rule", "workflow", "kind")
+    expected |= {name: entry[name] for name in checked if name in entry}
     return Expectation(name, call, expected, line)
 
 

@@ -8,18 +8,20 @@ from typing import Annotated, Any, Final, NoReturn
 
 from typer import Option
 
-from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config
+from thoughtgate.cli.options import ConfigOption, JsonOption, examples, read_config, require_choice
 from thoughtgate.cli.output import write_report
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.policy.call import APPROVE, PROMPT, RESOURCE, TOOL, Call, Verdict
 from thoughtgate.policy.evaluation import evaluate, explain
+from thoughtgate.policy.facts import ESTABLISHED
 from thoughtgate.policy.policy import Step
 
 EXPLAIN_EXAMPLES: Final = examples(
     "thoughtgate policy explain --server github --tool delete_repo",
     "thoughtgate policy explain --server bank --tool transfer --args '{\"amount\": 250}' --json",
     "thoughtgate policy explain --server files --resource file:///etc/passwd",
+    "thoughtgate policy explain --server mail --tool send --fact untrusted --fact private",
 )
 
 ServerOption = Annotated[str, Option(metavar="ID", help="Server of the call.")]
@@ -34,6 +36,18 @@ AnnotationsOption = Annotated[
 ]
 PrincipalOption = Annotated[str, Option(metavar="NAME", help="Caller, as Cedar policies see it.")]
 
+ScopeOption = Annotated[
+    list[str] | None,
+    Option(metavar="NAME", help="Scope of the caller's token; may be given several times."),
+]
+
+FactOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME", help="Fact that holds: untrusted or private; may be given several times."
+    ),
+]
+
 METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
 """The request that uses each kind of name."""
 
@@ -47,6 +61,8 @@ def explain_command(
     args: ArgumentsOption = "{}",
     annotations: AnnotationsOption = "{}",
     principal: PrincipalOption = "local",
+    scope: ScopeOption = None,
+    fact: FactOption = None,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -56,6 +72,8 @@ def explain_command(
     if len(given) != 1:
         raise UsageError("give exactly one of --tool, --resource and --prompt")
     kind, name = given[0]
+    for one in fact or ():
+        require_choice("--fact", one, ESTABLISHED)
     call = Call(
         server,
         kind,
@@ -64,6 +82,8 @@ def explain_command(
         method=METHODS[kind],
         annotations=_object("--annotations", annotations) or None,
         principal=principal,
+        claims={"scope": " ".join(scope)} if scope else None,
+        facts=frozenset(fact or ()),
     )
     loaded = read_config(config)
     for warning in loaded.warnings:
@@ -125,6 +145,8 @@ def _sentence(verdict: Verdict) -> str:
         parts.append(f"approval through workflow {verdict.workflow}")
     if verdict.kind:
         parts.append(f"the agent gets {verdict.kind}")
+    if verdict.missing_scopes:
+        parts.append(f"its token needs {verdict.missing_scopes}")
     if verdict.rule:
         parts.append(f"by {verdict.rule}")
     if verdict.reason:

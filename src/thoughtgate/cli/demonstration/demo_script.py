@@ -1,6 +1,6 @@
 """The demo's script: the config, the Cedar policy, and the messages that the agent sends.
 
-This module holds only data; ``cli.demo_run`` runs it.
+This module holds only data; ``cli.demonstration.demo_run`` runs it.
 """
 
 from typing import Any, Final, NamedTuple

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Exit, Option
 
-from thoughtgate.cli.demo_run import DemoResult, decide_by_script, run_demo
-from thoughtgate.cli.demo_script import FILTERED
+from thoughtgate.cli.demonstration.demo_play import Play
+from thoughtgate.cli.demonstration.demo_run import DemoResult, decide_by_script, run_demo
+from thoughtgate.cli.demonstration.demo_script import FILTERED
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import is_without_colour, write_json
 from thoughtgate.errors import EXIT_FAILURE
 
 app = command_app()
 
-_EXAMPLES = examples("thoughtgate demo", "thoughtgate demo --ask", "thoughtgate demo --json")
+_EXAMPLES = examples("thoughtgate demo", "thoughtgate demo --play", "thoughtgate demo --json")
 
 PIPE_WIDTH: Final = 130
 """Columns of the table if the output is not a terminal."""
@@ -42,15 +43,21 @@ def demo(
         ),
     ] = None,
     ask: Annotated[bool, Option("--ask", help="Decide about the two held calls yourself.")] = False,
+    play: Annotated[
+        bool, Option("--play", help="Go through a tutorial: you drive the agent, step by step.")
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
     """Run a sample server behind the real gate and let a scripted agent call its tools.
 
-    The demo writes only to its own directory and asks you nothing unless you pass --ask. The
-    exit code is 0 if every call had the expected outcome.
+    The demo writes only to its own directory and asks you nothing unless you pass --ask or
+    --play. The exit code is 0 if every call had the expected outcome.
     """
     directory = folder or Path(tempfile.mkdtemp(prefix="thoughtgate-demo-"))
     directory.mkdir(parents=True, exist_ok=True)
+    if play:
+        Play(directory, os.environ, print).run()
+        return
     result = run_demo(directory, os.environ, _ask_person if ask else decide_by_script)
     if json_:
         write_json(_as_json(result))

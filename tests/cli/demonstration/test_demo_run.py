@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from thoughtgate.cli import demo_run as demo
-from thoughtgate.cli import demo_script as script
+from thoughtgate.cli.demonstration import demo_run as demo
+from thoughtgate.cli.demonstration import demo_script as script
 from thoughtgate.errors import PeerGone
 
 

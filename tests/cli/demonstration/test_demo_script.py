@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from thoughtgate.cli import demo_script as script
+from thoughtgate.cli.demonstration import demo_script as script
 from thoughtgate.gate.config_files import load_configuration
 
 

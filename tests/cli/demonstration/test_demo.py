@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.support.commands import thoughtgate
 
-from thoughtgate.cli.demo import _as_json
-from thoughtgate.cli.demo_run import DemoResult, Row
+from thoughtgate.cli.demonstration.demo import _as_json
+from thoughtgate.cli.demonstration.demo_run import DemoResult, Row
 
 
 def _run(*args: str) -> subprocess.CompletedProcess[str]:

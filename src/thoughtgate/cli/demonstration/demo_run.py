@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from thoughtgate.cli import demo_script as script
+from thoughtgate.cli.demonstration import demo_script as script
 from thoughtgate.errors import PeerGone
 from thoughtgate.gate.state_directory import OWN_PREFIXES
 
@@ -78,6 +78,13 @@ def decide_by_script(approval: dict[str, Any]) -> tuple[bool, str]:
     return script.DECISIONS.get(str(name), (False, "not in the script"))
 
 
+def play_environment(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the demo's processes, whose state is in a directory of their own."""
+    kept = {name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)}
+    state = str(folder.absolute() / "state")
+    return {**kept, "THOUGHTGATE_STATE_DIR": state, "THOUGHTGATE_AGENT_ID": "demo-agent"}
+
+
 def run_demo(folder: Path, environ: Mapping[str, str], decide: Decide) -> DemoResult:
     """Run the script in a directory and return the results.
 
@@ -89,11 +96,7 @@ def run_demo(folder: Path, environ: Mapping[str, str], decide: Decide) -> DemoRe
     config.write_text(script.CONFIG, "utf-8")
     (folder / "demo.cedar").write_text(script.CEDAR, "utf-8")
     messages.write_text(json.dumps([step.message for step in script.STEPS]), "utf-8")
-    environment = {
-        name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)
-    }
-    environment["THOUGHTGATE_STATE_DIR"] = str(folder.absolute() / "state")
-    environment["THOUGHTGATE_AGENT_ID"] = "demo-agent"
+    environment = play_environment(folder, environ)
     python = (sys.executable, "-m")
     server = [*python, "thoughtgate.testing.sample_server", "--log", str(log)]
     gate = [*PROGRAM, "shim", "--server-id", script.SERVER, "-c", str(config)]

@@ -1,0 +1,1 @@
+"""``thoughtgate tools`` and ``thoughtgate scan``: what servers say about their tools."""

@@ -1,0 +1,1 @@
+"""``thoughtgate inspect``: what the content checks say."""

@@ -1,0 +1,1 @@
+"""``thoughtgate login`` and ``logout``: sign in to remote servers that need it."""

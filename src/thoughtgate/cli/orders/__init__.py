@@ -1,0 +1,1 @@
+"""The commands that stop and resume gates, and show and clear facts."""

@@ -1,0 +1,93 @@
+"""``thoughtgate stop``: refuse calls of a server, a principal or all, at every gate at once."""
+
+import sys
+from typing import Annotated, Final
+
+from typer import Option
+
+from thoughtgate.channels.terminal import identity
+from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
+from thoughtgate.cli.output import write_report
+from thoughtgate.errors import UsageError, visible
+from thoughtgate.policy.stops import ALL, PRINCIPAL, SERVER, StopOrder
+from thoughtgate.status.stop_actions import StopActions, order_object
+
+app = command_app()
+
+ServerOption = Annotated[str | None, Option("--server", metavar="ID", help="Server to stop.")]
+PrincipalOption = Annotated[
+    str | None, Option("--principal", metavar="NAME", help="Caller to stop.")
+]
+AllOption = Annotated[bool, Option("--all", help="Stop every call.")]
+ListOption = Annotated[bool, Option("--list", help="Only list what is stopped.")]
+ReasonOption = Annotated[
+    str | None, Option(metavar="TEXT", help="Why; recorded and shown to people.")
+]
+
+ONE_OF: Final = "give one of --server, --principal and --all"
+
+
+@app.command(
+    epilog=examples(
+        'thoughtgate stop --server github --reason "incident 12"',
+        'thoughtgate stop --all --reason "an agent misbehaves"',
+        "thoughtgate stop --list",
+    )
+)
+def stop(
+    *,
+    server: ServerOption = None,
+    principal: PrincipalOption = None,
+    all_: AllOption = False,
+    reason: ReasonOption = None,
+    list_: ListOption = False,
+    config: ConfigOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Refuse calls within a second, at every gate that shares the store, until 'thoughtgate resume'.
+
+    Calls that already run are not interrupted. Held calls cannot be approved.
+    """
+    actions = StopActions(find_store(config))
+    if list_:
+        if server is not None or principal is not None or all_ or reason is not None:
+            raise UsageError("--list takes no other option than -c and --json")
+        _list(actions, json_=json_)
+        return
+    scope, name = chosen_target(server, principal, all_=all_)
+    if not reason or not reason.strip():
+        raise UsageError("give a reason, such as --reason 'incident 12'")
+    order = actions.stop(scope, name, reason=reason.strip(), by=identity())
+    back = "--all" if scope == ALL else f"--{scope} {name}"
+    lines = [
+        f"Stopped {visible(order.target)}: every gate that shares the store refuses it within a second.",
+        f"Calls that already run are not interrupted. To go on: thoughtgate resume {visible(back)}",
+    ]
+    write_report(order_object(order), lines, as_json=json_)
+
+
+def chosen_target(server: str | None, principal: str | None, *, all_: bool) -> tuple[str, str]:
+    """Return the scope and the name that the options choose.
+
+    Raises:
+        UsageError: they choose nothing, or more than one target.
+    """
+    given = [(SERVER, server), (PRINCIPAL, principal), (ALL, "" if all_ else None)]
+    found = [(scope, name) for scope, name in given if name is not None]
+    if len(found) != 1:
+        raise UsageError(ONE_OF)
+    return found[0]
+
+
+def _list(actions: StopActions, *, json_: bool) -> None:
+    orders = actions.listed()
+    write_report([order_object(one) for one in orders], map(describe_order, orders), as_json=json_)
+    if not orders and not json_:
+        sys.stderr.write("Nothing is stopped.\n")
+
+
+def describe_order(order: StopOrder) -> str:
+    """Return an order as a line of text."""
+    found = order_object(order)
+    text = f"stopped: {order.target} since {found['at']} by {order.by}: {order.reason}"
+    return visible(text)
