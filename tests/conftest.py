@@ -11,6 +11,7 @@ tests and their outcomes.
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     guard_real_home()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell starts background jobs with SIGINT ignored, and every process that a test starts
+        # would inherit that: tests that interrupt one would wait for ever.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "requirement(*ids): the test proves these requirement ids")
     config.addinivalue_line(
         "markers", "promise(*ids): the test holds these promises of the threat model"

@@ -5,18 +5,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtgate.errors import (
+    CAUSES,
     KINDS,
+    MAX_RETRY_AFTER_S,
     ConfigError,
     Conflict,
     PeerError,
     PeerGone,
     Problem,
     RecordError,
+    ServerExited,
     StoreError,
     ThoughtGateError,
     UsageError,
     code_of,
     exit_code,
+    upstream_error,
     visible,
 )
 
@@ -42,6 +46,10 @@ def test_own_codes_leave_the_reserved_range_for_modern_callers() -> None:
         ("governance_denied", -32014),
         ("not_exposed", -32015),
         ("upstream_connection_failed", -32000),
+        ("upstream_tls_failed", -32000),
+        ("upstream_unauthorized", -32000),
+        ("upstream_bad_response", -32000),
+        ("insufficient_scope", -32012),
         ("tool_call_timeout", -32001),
     ],
 )
@@ -95,6 +103,38 @@ def test_an_exception_has_one_exit_code(error: BaseException, code: int) -> None
 
 def test_a_peer_error_says_how_the_protocol_was_broken() -> None:
     assert PeerError("parse_error", "x").kind == "parse_error"
+
+
+@pytest.mark.parametrize("cause", sorted(CAUSES))
+def test_a_cause_has_a_kind_and_a_reason(cause: str) -> None:
+    kind, reason = CAUSES[cause]
+    error = upstream_error(cause)
+
+    assert kind in KINDS
+    assert (error.kind, error.cause, str(error)) == (kind, cause, reason)
+    assert error.facts == {"cause": cause, "reason": reason}
+
+
+def test_an_error_of_a_server_keeps_its_status_and_when_to_try_again() -> None:
+    error = upstream_error("unavailable", status=503, retry_after=7)
+
+    assert error.kind == "upstream_bad_response"
+    assert error.facts == {
+        "cause": "unavailable",
+        "status": 503,
+        "retry_after": 7,
+        "reason": "the server is temporarily unavailable (HTTP status 503)",
+    }
+
+
+@pytest.mark.parametrize(("said", "kept"), [(-1, 0), (10**12, MAX_RETRY_AFTER_S)])
+def test_the_time_to_try_again_has_bounds(said: int, kept: int) -> None:
+    assert upstream_error("unavailable", retry_after=said).retry_after == kept
+
+
+def test_a_peer_that_is_gone_has_a_cause() -> None:
+    assert PeerGone("x").facts == {"cause": "connection_lost", "reason": "x"}
+    assert ServerExited("x").facts == {"cause": "exited", "reason": "x"}
 
 
 def test_a_problem_writes_nothing_to_a_terminal_but_text() -> None:

@@ -176,6 +176,8 @@ thoughtgate.cli.entry
 thoughtgate.core
 thoughtgate.core.answers
 thoughtgate.core.commands
+thoughtgate.core.contents
+thoughtgate.core.contents.inspected_answers
 thoughtgate.core.elicitation
 thoughtgate.core.events
 thoughtgate.core.record_events

@@ -12,6 +12,7 @@ WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"), key=st
 WRITES: Final = {
     ("release", "image"): {"packages", "id-token", "attestations"},
     ("release", "publish"): {"id-token"},
+    ("site", "publish"): {"pages", "id-token"},
     ("release", "announce"): {"contents", "id-token", "attestations"},
 }
 """The jobs that may write something, and what."""

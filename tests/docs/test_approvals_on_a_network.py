@@ -11,7 +11,7 @@ from thoughtgate.config.load import load_settings
 from thoughtgate.config.settings import Settings
 from thoughtgate.front.authentication import KEYS_RETRY_S
 from thoughtgate.web.console_server import MAX_REPORTS
-from thoughtgate.web.proxy_sign_in import MAX_GROUPS, open_sign_in
+from thoughtgate.web.sign_in.proxy_sign_in import MAX_GROUPS, open_sign_in
 
 GUIDE: Final = ROOT / "docs" / "guides" / "approvals-on-a-network.md"
 

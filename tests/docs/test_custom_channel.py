@@ -47,6 +47,8 @@ def newest(folder: Path, count: int) -> Path:
         lambda: found if len(found := list(folder.glob("*.json"))) == count else None,
         what="the request in the folder",
     )
+    # The channel writes in two steps: a new file is empty at first.
+    wait_for(lambda: all(one.read_text() for one in requests), what="the requests' text")
     (pending,) = [one for one in requests if json.loads(one.read_text())["status"] == "pending"]
     return pending
 

@@ -103,7 +103,11 @@ class Agent:
     def __init__(self, prefix: str, describe: Callable[[], str]) -> None:
         self.prefix = prefix
         """What the face puts before the names of tools and prompts."""
+        self.handshake: Body = {}
+        """The server's answer to the last handshake."""
         self.inbox = Inbox(describe)
+        self.opened: Body = {}
+        """The server's answer to the handshake."""
         self._ids = count(1)
 
     # What differs by transport.
@@ -133,7 +137,8 @@ class Agent:
         client = {"name": "faces", "version": "1"}
         can = dict(CAPABILITIES)
         params = {"protocolVersion": version, "capabilities": can, "clientInfo": client}
-        result = self.ask("initialize", params)
+        result = self.opened = self.ask("initialize", params)
+        self.handshake = result.get("result", {})
         self.notify("notifications/initialized")
         return result
 
@@ -212,9 +217,13 @@ class PipeAgent(Agent):
         """Nothing: the pipes live as long as the gate."""
 
     def _read(self) -> None:
-        # Ends with the gate's standard output.
-        with contextlib.suppress(AssertionError):
-            while (line := self.peer.read_line(600)) is not None:
+        # Ends with the gate's standard output, however long that is silent: a warm gate may wait
+        # for the next scenario longer than any time that could be set here.
+        while True:
+            with contextlib.suppress(AssertionError):
+                line = self.peer.read_line()
+                if line is None:
+                    return
                 self.inbox.take(json.loads(line))
 
 

@@ -23,7 +23,7 @@ from tests.support.waiting import wait_for
 SERVER: Final = "sample"
 """The id of the one server behind every gate."""
 
-_LISTENING: Final = re.compile(r"http://(127\.0\.0\.\d+):(\d+)/mcp")
+_LISTENING: Final = re.compile(r"https?://(127\.0\.0\.\d+):(\d+)/mcp")
 _START_S: Final = 20.0
 _STEP_S: Final = 0.02
 """How often a condition is looked at: several gates share two cores with this process."""
@@ -48,6 +48,7 @@ class Face(NamedTuple):
 FACES: Final = (
     Face("shim", "shim", "stdio", "stdio"),
     Face("wrap", "wrap", "stdio", "stdio"),
+    Face("wrap-http", "wrap", "stdio", "http"),
     Face("proxy-stdio-stdio", "proxy", "stdio", "stdio"),
     Face("proxy-stdio-http", "proxy", "stdio", "http"),
     Face("proxy-http-stdio", "proxy", "http", "stdio"),
@@ -80,6 +81,10 @@ class Setup:
     """Where a gate listens whose agents come over HTTP."""
     flags: tuple[str, ...] = ()
     """Further flags of the gate."""
+    url: str = ""
+    """Where the server is, if it is not the suite's own."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Further variables of the gate."""
     machine: Callable[[list[str]], list[str]] = list
     """What a command line becomes on the machine that the gate runs on."""
 
@@ -134,14 +139,16 @@ class Gate:
 
     def start(self) -> "Gate":
         """Start the server where it is not the gate's child, then the gate."""
-        if self.face.server == "http" and self.behind is None:
+        if self.setup.url:
+            self.url = self.setup.url
+        elif self.face.server == "http" and self.behind is None:
             self.start_server()
         self.write_policy(self.setup.policy)
         env = {"THOUGHTGATE_STATE_DIR": str(self.state), "HOME": str(self.root)}
         self._started.append(
             StdioPeer(
                 self.setup.machine(self._command()),
-                env={**env, "PYTHONPATH": str(ROOT)},
+                env={**env, "PYTHONPATH": str(ROOT), **self.setup.env},
                 cwd=self.root,
             )
         )
@@ -154,6 +161,13 @@ class Gate:
         flags = ["--http", "--port", str(port)]
         self.behind = StdioPeer(self._server_command(*flags), cwd=self.root)
         self.url = f"http://127.0.0.1:{self.behind.receive(_START_S)}/mcp"
+
+    def restart_server(self) -> None:
+        """Kill the HTTP server behind the gate, and start it again at the same address."""
+        assert self.behind is not None
+        port = int(self.url.rpartition(":")[2].partition("/")[0])
+        self.behind.destroy()
+        self.start_server(port)
 
     @property
     def process(self) -> StdioPeer:
@@ -221,9 +235,13 @@ class Gate:
         return with_state(thoughtgate("serve", "-c", config, *side, *more))
 
     def _wrap_command(self) -> list[str]:
-        command, *args = self._server_command()
         agents = self.root / "mcp.json"
-        entry = {"command": command, "args": args}
+        if self.face.server == "http":
+            headers = self.setup.entry.get("headers", {})
+            entry: dict[str, Any] = {"type": "http", "url": self.url, "headers": headers}
+        else:
+            command, *args = self._server_command()
+            entry = {"command": command, "args": args}
         agents.write_text(json.dumps({"mcpServers": {SERVER: entry}}), "utf-8")
         place = ["--agent-type", "custom", "--config-path", str(agents), "-c", str(self.config)]
         # This agent's process becomes the shim, so the test speaks to the shim itself.

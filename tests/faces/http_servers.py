@@ -57,12 +57,21 @@ class Handler(BaseHTTPRequestHandler):
     def _session(self) -> Session:
         return self.server.sessions.get(self.headers.get("mcp-session-id") or "", Session())
 
+    def _is_forgotten(self) -> bool:
+        """Tell whether the request names a session that this process does not know."""
+        ident = self.headers.get("mcp-session-id") or ""
+        return ident not in self.server.sessions
+
     def do_POST(self) -> None:
         """Take one message."""
         text = self.rfile.read(int(self.headers.get("content-length") or 0))
         body = json.loads(text)
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.behind.log.note(body, headers=headers)
+        if self._is_forgotten():
+            error = {"code": -32001, "message": "Session not found"}
+            self._plain(404, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode())
+            return
         if "method" not in body or "id" not in body:
             self.server.behind.note(body)
             self._plain(202, b"")
@@ -82,6 +91,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Open the stream on which the server speaks unasked."""
         self.server.behind.log.note({"method": "GET"})
+        if self._is_forgotten():
+            self._plain(404, b"")
+            return
         session = self._session()
         self._start_stream()
         with contextlib.suppress(OSError):

@@ -12,6 +12,7 @@ MESSAGES: Final[dict[str, str]] = {
     "not_exposed": "there is nothing by that name here",
     "governance_denied": "denied by a rule",
     "policy_denied": "denied by policy",
+    "insufficient_scope": "the agent's token does not have the scopes that this needs",
     "rate_limited": "too many calls; try again later",
     "budget": "the budget for this call is used up",
     "duplicate": "the same call was made just now",
@@ -45,6 +46,8 @@ def check_refused(
     data = dict(error["data"])
     data.pop("server", None)
     data.pop("retry_after", None)
+    scopes = data.pop("scopes", []), data.pop("missing_scopes", [])
+    assert all(scopes) is (kind == "insufficient_scope")
     assert data.pop("correlation_id")
     assert data == {"kind": kind, "gate": gate, "tool": agent.prefix + name}
     assert error["code"] == code_of(kind, modern=modern)

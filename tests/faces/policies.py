@@ -22,6 +22,7 @@ POLICY: Final[dict[str, Any]] = {
     "default": "deny",
     "rules": [
         {"id": "closed", "tool": "denied", "action": "deny", "reason": "it is closed"},
+        {"id": "scoped", "tool": "scoped", "action": "forward", "scope": ["tools:read", "tools:write"]},
         {"id": "people", "tool": "asked", "action": "approve"},
         {"id": "brief", "tool": "asked_briefly", "action": "approve", "approval": "brief"},
         {"id": "lenient", "tool": "asked_lenient", "action": "approve", "approval": "lenient"},

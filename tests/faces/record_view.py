@@ -20,8 +20,14 @@ EXEMPT: Final[dict[str, str]] = {
     "source": "names the machine and the process",
     "session_id": "numbers the agent's session: stdio has one, HTTP one for each client",
     "seq": "counts all events of the writer, also those of other scenarios",
+    "stream": "depends on how much traffic other scenarios caused: beyond a share, it has its own file",
     "chain": "a digest over everything above",
     "call.call_id": "holds the run's id",
+    "call.message_id": "each agent numbers its requests",
+    "peer": "has an address over HTTP only, and nothing without a session; see `test_identity`",
+    "call.address": "over HTTP only; see `test_identity`",
+    "call.client": "in requests of revision 2026-07-28 only; see `test_identity`",
+    "frame.address": "over HTTP only; see `test_correlation`",
     "call.seq": "counts the calls of the run, also those of other scenarios",
     "call.transport": "the agent's transport is what faces differ in; see `test_transport_on_record`",
     "call.bytes_in": "the size of the request: serve puts the server's id before names",
@@ -73,7 +79,7 @@ def _drop(value: Any, path: list[str]) -> None:
 def event(kind: str, server: str = SERVER, profile: str = "production", **body: Any) -> Event:
     """Return an event with the envelope that every face must write."""
     return {
-        "v": "1.1",
+        "v": "1.3",
         "type": kind,
         "agent_id": "unknown",
         "client": "unknown",

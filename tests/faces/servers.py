@@ -8,6 +8,7 @@ The argument ``do`` of any tool says what the tool does; see ``Work``.
 """
 
 import argparse
+import base64
 import contextlib
 import json
 import os
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN: Final = "2026-07-28"
@@ -26,7 +28,7 @@ FLOOD: Final = 2000
 """Messages that a flooding tool sends before it answers."""
 
 TOOLS: Final = (
-    "echo", "extra", "denied", "hidden_tool", "unmatched", "limited", "budgeted", "repeated",
+    "echo", "extra", "denied", "scoped", "hidden_tool", "unmatched", "limited", "budgeted", "repeated",
     "breaking", "asked", "asked_briefly", "asked_lenient", "masked", "cedar_yes", "cedar_no",
     "cedar_error", "cedar_asks", "cedar_edited", "yaml_edited", "measured", "regional",
     "destructive",
@@ -42,6 +44,7 @@ class Log:
     """Appends what arrives to a file that the test reads."""
 
     def __init__(self, path: str) -> None:
+        self.path = Path(path)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def note(self, body: Any, **more: Any) -> None:
@@ -64,8 +67,11 @@ class Client:
 class Server:
     """The state that all connections share."""
 
-    def __init__(self, log: Log, *, legacy: bool = False, unlisted: bool = False) -> None:
+    def __init__(
+        self, log: Log, *, legacy: bool = False, unlisted: bool = False, discover_at: str = ""
+    ) -> None:
         self.log = log
+        self._discover_at = discover_at
         self._legacy = legacy
         self._unlisted = unlisted
         self.tools = list(TOOLS)
@@ -98,14 +104,20 @@ class Server:
         if method == "subscriptions/listen":
             self._listen(body["id"], params, client, say)
             return
+        is_late = method == "server/discover" and bool(self._discover_at)
+        end = time.monotonic() + PATIENCE_S
+        while is_late and not Path(self._discover_at).exists() and time.monotonic() < end:
+            time.sleep(0.01)
         known: dict[str, Callable[[Body], Body]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
             "ping": lambda _: {},
-            "tools/list": lambda _: {"tools": [_tool(name) for name in self.tools]},
+            "tools/list": lambda _: {"tools": [self._with_said(_tool(one)) for one in self.tools]},
             "resources/list": lambda _: {"resources": _resources()},
             "resources/templates/list": lambda _: {"resourceTemplates": []},
-            "prompts/list": lambda _: {"prompts": [{"name": name} for name in PROMPTS]},
+            "prompts/list": lambda _: {
+                "prompts": [self._with_said({"name": one}) for one in PROMPTS]
+            },
             "resources/read": _read,
             "resources/subscribe": lambda _: {},
             "prompts/get": _prompt,
@@ -119,15 +131,28 @@ class Server:
             say(_result(body, known[method](params)))
         else:
             say(_error(body, -32601, "there is no such method"))
+        if is_late:
+            self.log.note({"method": "discovered-late"})
 
     def _initialize(self, params: Body) -> Body:
         asked = params.get("protocolVersion")
         version = asked if asked in LEGACY else LEGACY[-1]
         info = {"name": "faces", "version": "1"}
-        return {"protocolVersion": version, "capabilities": _capabilities(), "serverInfo": info}
+        said = {"protocolVersion": version, "capabilities": _capabilities(), "serverInfo": info}
+        return {**said, **self._said().get("server", {})}
 
     def _discover(self, _: Body) -> Body:
-        return {"supportedVersions": [MODERN], "capabilities": _capabilities()}
+        said = {"supportedVersions": [MODERN], "capabilities": _capabilities()}
+        return {**said, **self._said().get("server", {})}
+
+    def _with_said(self, entry: Body) -> Body:
+        return {**entry, **self._said().get(entry["name"], {})}
+
+    def _said(self) -> Body:
+        """Return what a scenario has the server say otherwise, by the names of its entries."""
+        path = self.log.path.with_name("said.json")
+        said: Body = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        return said
 
     def _listen(self, ident: Any, params: Body, client: Client, say: Say) -> None:
         wanted = params.get("notifications") or {}
@@ -182,6 +207,15 @@ class Work:
         """Answer with the text it was given."""
         self._reply(str(self.arguments.get("text", "done")))
 
+    def do_say(self) -> None:
+        """Answer with the result that the arguments contain, as a malicious server would."""
+        self.say(_result(self.body, dict(self.arguments["result"])))
+
+    def do_leak(self) -> None:
+        """Answer with a private key that was made for this test."""
+        key = base64.b64encode(bytes.fromhex("302e020100300506032b657004220420") + bytes(range(32)))
+        self._reply(f"-----BEGIN PRIVATE KEY-----\n{key.decode()}\n-----END PRIVATE KEY-----")
+
     def do_fail(self) -> None:
         """Answer with a result that says the tool failed."""
         self._reply("it failed", isError=True)
@@ -233,6 +267,14 @@ class Work:
         """Send a notification whose params hold a member called ``result``; answer later."""
         self.say(_notice("notifications/message", level="info", data={"id": 1, "result": "none"}))
         self.do_wait()
+
+    def do_tell(self) -> None:
+        """Say what the client asks for in a log message and in a progress report, then answer."""
+        text = self.arguments.get("words", "")
+        token = (self.params.get("_meta") or {}).get("progressToken")
+        self.say(_notice("notifications/message", level="info", data=text))
+        self.say(_notice("notifications/progress", progressToken=token, progress=1, message=text))
+        self.do_echo()
 
     def do_stray(self) -> None:
         """Send a response to a request that was never made, then answer."""
@@ -309,11 +351,15 @@ def _resources() -> list[Body]:
 
 
 def _read(params: Body) -> Body:
-    return {"contents": [{"uri": params.get("uri"), "text": "the text"}]}
+    uri = str(params.get("uri"))
+    # The part after "#" is what the resource says, so that scenarios can choose it.
+    text = unquote(uri.partition("#")[2]) or "the text"
+    return {"contents": [{"uri": uri, "text": text}]}
 
 
 def _prompt(params: Body) -> Body:
-    content = {"type": "text", "text": f"prompt {params.get('name')}"}
+    said = (params.get("arguments") or {}).get("say", f"prompt {params.get('name')}")
+    content = {"type": "text", "text": said}
     return {"messages": [{"role": "user", "content": content}]}
 
 
@@ -367,11 +413,17 @@ def main() -> None:
     parser.add_argument("--fail-counter", default="")
     parser.add_argument("--era", choices=("both", "legacy"), default="both")
     parser.add_argument("--unlisted", action="store_true")
+    parser.add_argument("--discover-at", default="")
     parser.add_argument("--start-delay", type=float, default=0.0)
     options = parser.parse_args()
     prepare(options)
     is_legacy = options.era == "legacy"
-    server = Server(Log(options.log), legacy=is_legacy, unlisted=options.unlisted)
+    server = Server(
+        Log(options.log),
+        legacy=is_legacy,
+        unlisted=options.unlisted,
+        discover_at=options.discover_at,
+    )
     if options.http:
         # The stdio server starts often and must start fast, so it does not load HTTP.
         sys.path.insert(0, str(Path(__file__).parents[2]))

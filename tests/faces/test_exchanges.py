@@ -32,6 +32,9 @@ def test_server_asks_the_agent(gate: Gate, method: str) -> None:
     arguments = {"do": "ask", "method": method, "params": params, "mark": mark}
     ident = agent.start_call("echo", arguments)
     asked = agent.inbox.message(method)
+    while "message" in params and asked["params"]["message"] != params["message"]:
+        # The gate says in the same way that a call of another scenario waits.
+        asked = agent.inbox.message(method)
     assert {key: asked.get("params", {}).get(key) for key in params} == params
     agent.respond(asked["id"], result)
     assert json.loads(text_of(agent.inbox.answer(ident))) == result
@@ -102,6 +105,7 @@ def test_server_floods(gate: Gate) -> None:
     agent.inbox.messages.clear()
 
 
+@pytest.mark.not_for("the proxy behind the shim drops it, and keeps no record", "wrap-http")
 def test_stray_answer_of_the_server_is_dropped(gate: Gate) -> None:
     agent = gate.agent()
     arguments = {"do": "stray", "mark": "stray"}
@@ -127,5 +131,6 @@ def test_server_is_too_slow(gate: Gate) -> None:
         "class": "timeout",
         "kind": "tool_call_timeout",
         "message": "no answer in time",
+        "cause": "answer_timeout",
     }
     check_calls(gate, arguments["mark"], expected.ended("TIMEOUT", error))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faces.agents import Agent
 from tests.faces.conftest import Start
 from tests.faces.face import FACES, HTTP_SERVER, SERVE, STDIO_AGENT, STDIO_SERVER, Gate, Setup
 from tests.faces.known_drift import part
@@ -19,8 +20,8 @@ OPEN: dict[str, Any] = {
     "rules": [{"id": "open", "tool": "*", "action": "forward"}],
 }
 GONE = {
-    "stdio": "the server exited before it answered",
-    "http": "the server cannot be reached",
+    "stdio": ("exited", "the server exited before it answered"),
+    "http": ("connection_lost", "the server closed the connection before it answered"),
 }
 NOT_SERVE = tuple(face.name for face in FACES if face.name not in SERVE)
 ONE_START = ("shim", "wrap", "proxy-stdio-stdio")
@@ -37,12 +38,13 @@ def test_server_dies_during_a_call(start: Start) -> None:
     arguments = {"do": "die", "mark": "dies"}
     answer = gate.agent().call("echo", arguments)
     assert kind_of(answer) == "upstream_connection_failed"
+    cause, message = GONE[gate.face.server]
+    assert answer["error"]["data"]["cause"] == cause
     error = {"class": "transport", "kind": "upstream_connection_failed"}
     found = CallRecord("echo", arguments).allowed("open")
     with part("dead_server_on_record", gate):
-        check_calls(
-            gate, "dies", found.ended("ERROR", {**error, "message": GONE[gate.face.server]})
-        )
+        error |= {"message": message, "cause": cause}
+        check_calls(gate, "dies", found.ended("ERROR", error))
 
 
 @pytest.mark.not_for(
@@ -162,3 +164,72 @@ def test_stream_of_the_server_ends(start: Start) -> None:
     gate.wait(lambda: streams() == 2, "the stream opened again")
     agent.call("echo", {"do": "grow", "name": "grown_stream", "mark": "stream-grow"})
     agent.inbox.message("notifications/tools/list_changed")
+
+
+@pytest.mark.not_for("the server does not use HTTP", *STDIO_SERVER)
+@pytest.mark.not_for(
+    "the session is the agent's own: it gets the server's 404, and opens the next",
+    "proxy-http-http",
+)
+def test_server_that_is_restarted_has_forgotten_the_session(start: Start) -> None:
+    gate = start(Setup(OPEN, server_flags=("--era", "legacy")))
+    agent = gate.agent()
+    assert text_of(agent.call("echo", {"mark": "before"})) == "done"
+    handshakes = [one["params"] for one in gate.received() if one.get("method") == "initialize"]
+    gate.restart_server()
+    arguments = {"mark": "after-restart"}
+    assert text_of(agent.call("echo", arguments)) == "done"
+    again = [one["params"] for one in gate.received() if one.get("method") == "initialize"]
+    assert again == handshakes * 2
+    reached = [one for one in gate.received_entries() if "after-restart" in str(one["body"])]
+    assert len({one["headers"]["mcp-session-id"] for one in reached}) == len(reached) == 2
+    check_calls(gate, "after-restart", CallRecord("echo", arguments).allowed("open").ended("OK"))
+    hear_of_changed_lists(gate, agent)
+
+
+@pytest.mark.not_for("a shim, and proxy between two pipes, end with their server", *ONE_START)
+@pytest.mark.not_for("the gate does not start an HTTP server", *HTTP_SERVER)
+def test_server_that_died_is_initialized_again(start: Start) -> None:
+    gate = start(Setup(OPEN, server_flags=("--era", "legacy")))
+    agent = gate.agent()
+    assert kind_of(agent.call("echo", {"do": "die"})) == "upstream_connection_failed"
+    assert text_of(agent.call("echo", {"mark": "after-death"})) == "done"
+    entries = gate.received_entries()
+    new = next(one["pid"] for one in entries if "after-death" in str(one["body"]))
+    methods = [one["body"].get("method") for one in entries if one["pid"] == new]
+    opening = methods.index("initialize")
+    assert methods[opening : opening + 2] == ["initialize", "notifications/initialized"]
+    assert "tools/call" not in methods[:opening]
+    handshakes = [one["body"] for one in entries if one["body"].get("method") == "initialize"]
+    assert len({str(one["params"]) for one in handshakes}) == 1
+    ends = events_since(gate, 0, "server_exited")
+    assert [one["server"]["exit_code"] for one in ends] == [70]
+    assert len(events_since(gate, 0, "server_started")) >= 2
+    hear_of_changed_lists(gate, agent)
+
+
+def hear_of_changed_lists(gate: Gate, agent: Agent) -> None:
+    """Wait until the agent is told that lists may have changed; `serve` knows whether they have."""
+    if gate.face.name not in SERVE:
+        agent.inbox.message("notifications/tools/list_changed")
+
+
+@pytest.mark.not_for(
+    "an agent over HTTP gives up server/discover by closing its connection",
+    *(face.name for face in FACES if face.agent == "http" and face.product == "proxy"),
+)
+def test_server_that_answers_discover_late_is_not_suspected(start: Start, tmp_path: Path) -> None:
+    answered_at = tmp_path / "discover"
+    gate = start(Setup(OPEN, server_flags=("--era", "legacy", "--discover-at", str(answered_at))))
+    agent = gate.agent()
+    if gate.face.name not in SERVE:
+        # Here the agent asks; `serve` asks by itself.
+        ident = agent.request("server/discover")
+        gate.wait(lambda: gate.received("server/discover"), "the request at the server")
+        agent.notify("notifications/cancelled", {"requestId": ident})
+    assert text_of(agent.call("echo", {"mark": "before-discover"})) == "done"
+    answered_at.touch()
+    gate.wait(lambda: gate.received("discovered-late"), "the late answer")
+    assert text_of(agent.call("echo", {"mark": "after-discover"})) == "done"
+    gate.wait(lambda: ended(gate, 2), "the end of both calls on record")
+    assert events_since(gate, 0, "frame_refused") == []

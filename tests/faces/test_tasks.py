@@ -108,3 +108,67 @@ def test_unknown_task(gate: Gate, *, modern: bool) -> None:
     agent = gate.agent()
     answer = about(agent, "tasks/get", "tg_there_is_no_such_task", modern=modern)
     assert answer["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(
+    "task", [5, "x", [], True, {"ttl": "60000"}, {"ttl": -1}, {"ttl": 1.5}, {"ttl": True}]
+)
+@pytest.mark.parametrize("tool", ["echo", "asked", "denied"])
+def test_a_wish_for_a_task_that_makes_no_sense(gate: Gate, tool: str, task: Any) -> None:
+    mark = f"tasks/wrong/{tool}/{task}"
+    answer = gate.agent().call(tool, {"mark": mark}, task=task)
+    error = answer["error"]
+    assert (error["code"], error["data"]["kind"]) == (-32602, "invalid_params")
+    assert "params.task" in error["message"]
+    assert error["data"]["correlation_id"]
+    assert gate.received(mark) == []
+
+
+def test_the_end_of_a_task_is_told_to_who_listens(gate: Gate) -> None:
+    agent = gate.agent()
+    mark = "tasks/told"
+    task = start_task(agent, {"mark": mark}, modern=False)
+
+    def told() -> list[str]:
+        return [
+            one["params"]["status"]
+            for one in agent.inbox.messages
+            if one["method"] == "notifications/tasks/status" and one["params"]["taskId"] == task
+        ]
+
+    decide(gate, mark, approve=True)
+    gate.wait(told, "the notification")
+    assert told() == ["completed"]
+
+
+def test_the_handshake_offers_tasks(gate: Gate) -> None:
+    result = gate.agent().handshake
+    assert result["protocolVersion"] == "2025-11-25"
+    assert result["capabilities"]["tasks"]["requests"]["tools"]["call"] == {}
+    assert result["capabilities"]["tasks"]["cancel"] == {}
+
+
+def test_discovery_offers_tasks(gate: Gate) -> None:
+    answer = gate.agent().ask("server/discover", {"_meta": envelope()}, modern=True)
+    assert answer["result"]["capabilities"]["extensions"][f"{SPEC}tasks"] == {}
+
+
+def test_tools_say_that_calls_may_be_tasks(gate: Gate) -> None:
+    agent = gate.agent()
+    agent.open()  # On a pipe of its own, serve goes by what the agent said last.
+    tools = agent.ask("tools/list", {})["result"]["tools"]
+    said = {one["name"].removeprefix(agent.prefix): one.get("execution", {}) for one in tools}
+    assert said["asked"] == {"taskSupport": "optional"}
+    assert said["echo"] == {"taskSupport": "optional"}
+
+
+def test_a_call_that_nobody_must_approve_becomes_a_task(gate: Gate) -> None:
+    """The server knows no tasks, so the gate keeps the task and makes the call without it."""
+    agent = gate.agent()
+    mark = "tasks/granted"
+    answer = agent.call("echo", {"mark": mark}, task={"ttl": 60_000})
+    task = answer["result"]["task"]["taskId"]
+    wait_for_status(gate, agent, task, "completed", modern=False)
+    assert text_of(about(agent, "tasks/result", task, modern=False)) == "done"
+    (received,) = gate.received(mark)
+    assert "task" not in received["params"]

@@ -15,6 +15,12 @@ BLOCKED: dict[str, tuple[str, str, str | None, str]] = {
     # tool: kind, gate, rule, what the record says
     "denied": ("governance_denied", "rules", "closed", "it is closed"),
     "unmatched": ("governance_denied", "default", "default", "no rule matches"),
+    "scoped": (
+        "insufficient_scope",
+        "rules",
+        "scoped",
+        "the token lacks the scopes tools:read tools:write",
+    ),
     "hidden_tool": ("not_exposed", "visibility", None, "tool is not exposed"),
     "cedar_no": ("policy_denied", "cedar", "no", "a policy forbids it"),
     "cedar_error": ("policy_denied", "cedar", None, CEDAR_ERROR),

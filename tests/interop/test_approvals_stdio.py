@@ -244,6 +244,7 @@ def test_a_remembered_answer_lasts_for_the_session_and_not_for_the_next(
     open_approvals: Callable[..., Desk],
 ) -> None:
     desk = open_approvals()
+    desk.agent.ask({"jsonrpc": "2.0", "id": 9, "method": "tools/list"})
     desk.call(1)
     desk.person("approve", desk.waiting()["id"], "--remember", "session", "--scope", "tool")
     desk.agent.receive_answer(1)

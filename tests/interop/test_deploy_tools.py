@@ -113,9 +113,9 @@ def test_the_config_in_the_chart_is_valid(values: Path, tmp_path: Path) -> None:
 def test_the_values_of_the_guide_render_a_valid_config(tmp_path: Path) -> None:
     write_files(GUIDE, tmp_path)
     single, cluster = tmp_path / "values.yaml", tmp_path / "cluster-values.yaml"
-    operations = tmp_path / "operations-values.yaml"
+    operations, console = tmp_path / "operations-values.yaml", tmp_path / "console-values.yaml"
 
-    for values in ((single,), (cluster,), (cluster, operations)):
+    for values in ((single,), (cluster,), (cluster, operations), (cluster, operations, console)):
         data = _rendered(*values)["ConfigMap", "gate-thoughtgate"]["data"]
         assert problems(data["gate.yaml"], tmp_path) == []
 
@@ -197,11 +197,33 @@ def test_a_database_url_can_come_from_a_secret() -> None:
 
 
 def test_a_network_policy_without_peers_admits_nobody() -> None:
-    also = ("--set-json", "networkPolicy.agents=[]", "--set-json", "networkPolicy.monitoring=[]")
+    lists = ("agents", "monitoring", "console")
+    also = tuple(part for one in lists for part in ("--set-json", f"networkPolicy.{one}=[]"))
     policy = _rendered(CLUSTER, also=also)["NetworkPolicy", "gate-thoughtgate"]["spec"]
 
     assert policy["ingress"] == []
     assert "Ingress" in policy["policyTypes"]
+
+
+def test_the_console_has_a_port_for_its_proxy_only_if_it_is_wanted() -> None:
+    found = _rendered(CLUSTER)
+    ports = _pod(CLUSTER)["containers"][0]["ports"]
+    assert {"name": "console", "containerPort": 8081} in ports
+    service = found["Service", "gate-thoughtgate-console"]["spec"]
+    assert service["ports"] == [{"name": "console", "port": 80, "targetPort": "console"}]
+    rules = found["NetworkPolicy", "gate-thoughtgate"]["spec"]["ingress"]
+    (rule,) = [one for one in rules if one["ports"][0]["port"] == "console"]
+    assert rule["from"] == [
+        {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "oauth2-proxy"}}}
+    ]
+    assert ("Service", "gate-thoughtgate-console") not in _rendered(SINGLE)
+    assert "console" not in {one["name"] for one in _pod(SINGLE)["containers"][0]["ports"]}
+
+
+def test_without_its_proxy_the_console_admits_nobody() -> None:
+    also = ("--set-json", "networkPolicy.console=[]")
+    rules = _rendered(CLUSTER, also=also)["NetworkPolicy", "gate-thoughtgate"]["spec"]["ingress"]
+    assert "console" not in {one["ports"][0]["port"] for one in rules}
 
 
 def test_everything_that_can_be_switched_on_is_off_by_default() -> None:
@@ -222,6 +244,7 @@ def test_everything_that_can_be_switched_on_is_off_by_default() -> None:
         ("database.urlKey=uri", "sessionKeys.existingSecret"),
         ("config.listen.port=9", "/config/listen"),
         ("config.store=sqlite", "/config"),
+        ("console.enabled=true", "config.console.sign_in is missing"),
         ("replicas=2", "replicas"),
     ],
 )

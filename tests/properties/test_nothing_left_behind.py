@@ -14,7 +14,7 @@ from tests.support.session_play import ASK, NO, YES, agent, judged, new_session,
 from thoughtgate.core.commands import Command, WriteRecord
 from thoughtgate.core.events import (
     AgentGone,
-    AnswerMasked,
+    AnswerInspected,
     CallerGone,
     ListScreened,
     NotSent,
@@ -24,13 +24,15 @@ from thoughtgate.core.events import (
     TaskMade,
     Ticked,
 )
-from thoughtgate.core.record_events import FRAME_REFUSED
+from thoughtgate.core.record_events import FRAME_REFUSED, REQUEST_FAILED
 from thoughtgate.core.session import Session
 
 KEYS = st.sampled_from([1, 2, "a"])
 TIMES = st.sampled_from([0.0, 5.0, 100.0])
 CAPABLE = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}}
 CALL = {"name": "x", "_meta": {"progressToken": 9}}
+NUMBERED = {FRAME_REFUSED, REQUEST_FAILED}
+"""Records of errors, which are numbered within a session."""
 MASKED = YES._replace(redact=True)
 
 
@@ -53,7 +55,7 @@ def _happenings(key: Any, at: float) -> list[Any]:
         judged(key, ASK, at),
         judged(key, MASKED, at),
         ListScreened(key, frozenset({"x"}), at),
-        AnswerMasked(key, {"jsonrpc": "2.0", "id": key, "result": {}}, at),
+        AnswerInspected(key, {"jsonrpc": "2.0", "id": key, "result": {}}, at),
         PersonAsked(key, "tg-prompt-1", "may it?", at),
         TaskMade(key, {"result": {"task": {}}}, at),
         TaskAnswered(key, None, at),
@@ -78,8 +80,8 @@ def _said(session: Session, happening: Any) -> list[Command]:
     return [
         command
         for command in session.receive(happening)
-        if not (isinstance(command, WriteRecord) and command.record.type == FRAME_REFUSED)
-        and b"-f" not in getattr(command, "data", b"")
+        if not (isinstance(command, WriteRecord) and command.record.type in NUMBERED)
+        and b'"correlation_id":"1.e' not in getattr(command, "data", b"")
     ]
 
 

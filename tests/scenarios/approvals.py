@@ -264,8 +264,11 @@ def told_progress(stage: Stage, timed: dict[str, int]) -> None:
     """A held call tells progress with the token that its caller gave."""
     assert kind_of(stage.answer(timed["patient"], OVERDUE_S)) == "approval_timeout"
     told = [each["params"] for each in stage.notices if each["method"] == "notifications/progress"]
-    assert [each["progressToken"] for each in told] == ["the-callers-own"]
-    assert "approve" in told[0]["message"]
+    assert {each["progressToken"] for each in told} == {"the-callers-own"}
+    numbers = [each["progress"] for each in told]
+    assert numbers == sorted(set(numbers)), "progress only grows"
+    for part in ("waits for a person's approval", "thoughtgate approvals watch"):
+        assert part in told[0]["message"]
 
 
 # The end of a stage.

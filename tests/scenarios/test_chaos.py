@@ -5,6 +5,7 @@ than one call. ``CHAOS_S`` sets the duration: a minute by default.
 """
 
 import contextlib
+import faulthandler
 import json
 import os
 import random
@@ -18,7 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,8 @@ from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
 
 DURATION_S: Final = float(os.environ.get("CHAOS_S", "60"))
+LIMIT_S: Final = 300.0
+"""How long starting, stopping and comparing may take."""
 GATES: Final = 3
 AGENTS: Final = 4
 BUDGET: Final = 50
@@ -180,7 +183,7 @@ class Scene:
         connection = HTTPConnection("127.0.0.1", self.balancer.port, timeout=CALL_S)
         try:
             connection.request("POST", "/mcp", body, headers)
-            answer = connection.getresponse().read().decode()
+            answer = read_until(connection.getresponse(), time.monotonic() + CALL_S).decode()
             lines = [line.removeprefix("data: ") for line in answer.splitlines()]
             found = [json.loads(line) for line in lines if line.startswith("{")]
             return found[-1] if found else None
@@ -260,13 +263,15 @@ class Scene:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(DURATION_S + 300)
+@pytest.mark.timeout(DURATION_S + LIMIT_S)
 @pytest.mark.skipif(shutil.which("haproxy") is None, reason="HAProxy is not installed")
 @pytest.mark.promise("approval-is-exact", "nothing-unrecorded")
 def test_whatever_dies_nothing_runs_twice_and_nothing_is_unrecorded(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     random.seed(seed)
     print(f"seed {seed}, {DURATION_S:.0f} s", file=sys.stderr)
+    # Otherwise the limit of a usual test would end the process.
+    faulthandler.dump_traceback_later(DURATION_S + LIMIT_S + 60, exit=True)
     with contextlib.ExitStack() as stack:
         scene = Scene(tmp_path, stack)
         people = [threading.Thread(target=scene.decide, daemon=True) for _ in range(2)]
@@ -283,8 +288,10 @@ def test_whatever_dies_nothing_runs_twice_and_nothing_is_unrecorded(tmp_path: Pa
             scene.disturb()
             disturbed += 1
         scene.over.set()
+        ended = time.monotonic() + CALL_S + PATIENCE_S
         for thread in (*people, *agents):
-            thread.join(CALL_S + PATIENCE_S)
+            thread.join(max(0.0, ended - time.monotonic()))
+            assert not thread.is_alive(), "an agent or a reviewer did not come back"
         for gate in scene.gates:
             gate.signal(signal.SIGTERM)
         for gate in scene.gates:
@@ -319,6 +326,16 @@ def check(scene: Scene, disturbed: int) -> None:
     assert [mark for mark in drops if not starts[mark]] == []
     assert [mark for mark, times in drops.items() if times > used[mark]] == []
     assert len(scarce) <= BUDGET
+
+
+def read_until(response: HTTPResponse, deadline: float) -> bytes:
+    """Return the body; the comments that keep a stream open do not extend the wait."""
+    parts = []
+    while part := response.read1():
+        parts.append(part)
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return b"".join(parts)
 
 
 def mark_of(event: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, text_of
 
 from thoughtgate.core.approval import Approval, Refusal, Vote
+from thoughtgate.errors import StoreError
 from thoughtgate.record.reader import verify_record
 from thoughtgate.stores.approvals import ApprovalStore
 
@@ -67,6 +68,18 @@ def kill(peer: ShimPeer) -> None:
     peer.assert_nothing_left()
 
 
+def approved_while_stopped(peer: ShimPeer, store: ApprovalStore, ident: str) -> bool:
+    """Stop the gate and approve; if it was stopped while it wrote to the store, let it go on."""
+    os.kill(peer.pid, signal.SIGSTOP)
+    try:
+        decided = approve(store, ident)
+    except StoreError:
+        os.kill(peer.pid, signal.SIGCONT)
+        return False
+    assert isinstance(decided, Approval)
+    return True
+
+
 def killed_when_asked(peer: ShimPeer, store: ApprovalStore) -> tuple[str, int]:
     """The question stands; nobody has answered."""
     call(peer)
@@ -79,8 +92,7 @@ def killed_when_decided(peer: ShimPeer, store: ApprovalStore) -> tuple[str, int]
     """A person has said yes; the gate has not seen it."""
     call(peer)
     asked = question(store)
-    os.kill(peer.pid, signal.SIGSTOP)
-    assert isinstance(approve(store, asked.id), Approval)
+    wait_for(lambda: approved_while_stopped(peer, store, asked.id), what="the approval")
     kill(peer)
     return asked.id, 0
 

@@ -23,6 +23,7 @@ from tests.support.proxy_process import ProxyProcess, proxy_command, sample_serv
 from tests.support.waiting import PATIENCE_S, run_async, wait_for
 
 from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.core.grant import Remember
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.stores.open_database import StoreLocation
 
@@ -218,6 +219,31 @@ def test_a_session_that_is_deleted_at_one_gate_has_ended_at_all(
     (decided,) = state_after(gates.gates[1], "approval_decided")
     assert decided["approval"]["outcome"] == "withdrawn"
     assert delete(gates.gates[2], agents[0].session) == 404
+
+
+def test_what_is_remembered_for_a_session_holds_at_every_gate_and_for_no_other_session(
+    asking: tuple[Cluster, str], tmp_path: Path
+) -> None:
+    gates, prefix = asking
+    agents = agents_of(gates)
+    config = json.loads((tmp_path / "gates" / "thoughtgate.yaml").read_text())
+    with contextlib.closing(open_store(StoreLocation(tmp_path, config["store"]))) as store:
+        agents[0].send(held(gates, f"{prefix}add", 1))
+        (question,) = wait_for(lambda: store.listed(PENDING), what="the question")
+        now, remember = time.time(), Remember("session", "tool")
+        vote = Vote("terminal:ann", True, now, "go")
+        store.vote(question.id, [vote], now, remember=remember, grant_id="g1")
+        assert "result" in agents[0].answer(1)
+        for number, agent in enumerate(agents, 2):
+            assert "result" in agent.ask(held(gates, f"{prefix}add", number))
+        assert store.listed(PENDING) == []
+        other = HttpAgent(gates.gates[0].port, TOKEN)
+        other.greet()
+        other.send(held(gates, f"{prefix}add", 9))
+        (question,) = wait_for(lambda: store.listed(PENDING), what="the other session's question")
+        now = time.time()
+        store.vote(question.id, [Vote("terminal:ann", False, now, "no")], now)
+        assert "error" in other.answer(9)
 
 
 def request_to(gate: ProxyProcess, method: str, session: str, body: Any = None) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan, discover
 from thoughtgate.agents.entries import ServerEntry
+from thoughtgate.agents.injection.injection import Injection, governed
+from thoughtgate.agents.injection.ways import inject, search_for_injection
 from thoughtgate.agents.rewrite import Rewrite, rewrite
 from thoughtgate.agents.wrapped_configs import WrappedConfigs
 
@@ -23,6 +25,11 @@ def shim_args(entry: ServerEntry) -> list[str]:
 def head(server_id: str) -> list[str]:
     """Return the words that a wrapped command line begins with."""
     return [OURS, "shim", "--server-id", server_id, "--run", "run1", "--"]
+
+
+def proxy(entry: ServerEntry) -> tuple[str, list[str]]:
+    """Return the command that reaches a remote entry."""
+    return OURS, [*shim_args(entry), OURS, "proxy", "--server", entry.id]
 
 
 def put_behind_gate(plan: Plan) -> Rewrite:
@@ -70,9 +77,9 @@ class Scene:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def plan(self) -> Plan:
-        """Discover what the agent would load."""
-        search = Search(
+    def search(self) -> Search:
+        """Return where the agent would look."""
+        return Search(
             self.agent,
             self.env,
             self.project,
@@ -82,7 +89,20 @@ class Scene:
             self.platform,
             root=self.top / "machine",
         )
-        return discover(search)
+
+    def plan(self) -> Plan:
+        """Discover what the agent would load."""
+        return discover(self.search())
+
+    def plan_to_inject(self) -> Plan:
+        """Discover what the agent would be given at its start."""
+        return discover(search_for_injection(self.search()))
+
+    def inject(self, *, remote: bool = True) -> Injection:
+        """Return how the agent is started with governed servers."""
+        plan = self.plan_to_inject()
+        done = rewrite(plan, [OURS], shim_args, proxy if remote else None)
+        return inject(governed(plan, done, plan.search.argv, self.state / "injected"))
 
     def configs(self, *, key: str = "run1", restore_on_exit: bool = True) -> WrappedConfigs:
         """Return a configs over what the agent would load."""

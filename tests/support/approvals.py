@@ -8,7 +8,7 @@ from typing import Any
 from thoughtgate.channels.channel import Channel
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import Approval, Vote, digest_of
-from thoughtgate.core.judge import OpenCall
+from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.policy.call import APPROVE, Call, Verdict
 from thoughtgate.policy.redaction import Redactor
@@ -19,7 +19,10 @@ from thoughtgate.stores.process_owner import own_name
 NOW = 1_800_000_000.0
 """A time far from any other in the tests."""
 
-CALL = Call("files", "tool", "delete_file", {"path": "/tmp/x"}, session="s1")
+DEAD = "gate|dead"
+"""The owner of requests whose gate has died."""
+
+CALL = Call("files", "tool", "delete_file", {"path": "/tmp/x"}, session="s1", definition="d1")
 
 
 def an_approval(**changes: Any) -> Approval:
@@ -48,8 +51,20 @@ def an_approval(**changes: Any) -> Approval:
         elicitation=False,
         remember=True,
         owner="gate|elsewhere|b|n|1|1",
+        definition="d1",
     )
     return made._replace(**changes)
+
+
+def put_approval(
+    store: ApprovalStore, call: Call = CALL, *, now: float = NOW, **changes: Any
+) -> Approval:
+    """Store a request for the approval of a call."""
+    about = {"tool": call.name, "session": call.session, "digest": digest_of(call, "v1")}
+    asked = an_approval(**{**about, **changes})
+    stored = store.ask(asked, now)
+    assert isinstance(stored, Approval)
+    return stored
 
 
 def a_yes(by: str = "terminal:ann", at: float = NOW + 1, reason: str = "") -> Vote:

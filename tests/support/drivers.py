@@ -31,6 +31,9 @@ class Listener:
         del modern
         return self._can_be_asked
 
+    def can_take_task(self) -> bool:
+        return True
+
     def held(self, key: RequestId) -> None:
         """Note that the call is held."""
         self.happened.append(("held", key))

@@ -4,9 +4,11 @@ It is plain threads and the standard library, so that nothing of the code under 
 part. Everything it receives is kept; what reached it is the proof of what was let through.
 """
 
+import contextlib
 import json
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,6 +60,8 @@ class Reply:
     """Waited for before the last part."""
     raw: bytes | None = None
     """Sent instead of everything else, then the connection is closed."""
+    endless: bytes = b""
+    """Sent after ``raw`` again and again, until the client leaves."""
 
 
 Script = Callable[[Received], Reply]
@@ -103,6 +107,27 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     daemon_threads = True
     request_queue_size = 128
     home: "HttpUpstream"
+    tls: ssl.SSLContext | None = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Speak TLS in the connection's own thread, where a slow client holds up nobody."""
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(10)
+        with self.tls.wrap_socket(
+            request, server_side=True, do_handshake_on_connect=False
+        ) as secured:
+            try:
+                secured.do_handshake()
+            except ssl.SSLError:
+                # Closing with unread data would reset the connection, and the client could lose
+                # the alert that says what is wrong.
+                secured.shutdown(socket.SHUT_WR)
+                while secured.recv(65536):
+                    pass
+                raise
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is what many tests are about."""
@@ -126,6 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.raw is not None:
             self.wfile.write(reply.raw)
             self.close_connection = True
+            with contextlib.suppress(OSError):
+                while reply.endless:
+                    self.wfile.write(reply.endless)
+                    self._pause()
             return
         if reply.parts is not None:
             self._stream(reply)
@@ -140,6 +169,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(reply.body)
+
+    def _pause(self) -> None:
+        """Wait for a moment, as a slow server does; a client that leaves ends it."""
+        self.connection.settimeout(0.02)
+        with contextlib.suppress(TimeoutError):
+            self.connection.recv(1, socket.MSG_PEEK)
 
     def _stream(self, reply: Reply) -> None:
         self.send_response(200)
@@ -180,7 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
 class HttpUpstream:
     """The server, in a thread of its own."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
+        """Answer by a script; with ``tls``, over https."""
         self.script = script
         self.received: list[Received] = []
         self.broken = 0
@@ -189,8 +225,9 @@ class HttpUpstream:
         """Set when a stream has sent all but its last part."""
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.home = self
+        self._server.tls = tls
         self.port: int = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}/mcp"
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True
         )

