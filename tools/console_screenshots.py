@@ -164,7 +164,7 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     approval = page.locator(".more").nth(2).get_attribute("href")
     page.emulate_media(color_scheme="dark")
     shoot(page, out / "inbox-dark.png")
-    for name in ("traffic", "calls", "servers", "grants", "stats"):
+    for name in ("traffic", "calls", "servers", "grants", "overview"):
         page.emulate_media(color_scheme="dark" if name == "traffic" else "light")
         page.goto(f"{base}/{name}")
         shoot(page, out / f"{name}.png")

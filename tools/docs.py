@@ -1,7 +1,7 @@
 """Write the generated documentation pages, or list those that are out of date.
 
-A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``. The
-``README.md`` of a folder lists the folder's pages, each with its first sentence.
+A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``, and pages
+``docs/reference/NAME/PART.md`` from its ``render_parts()``, if it has that. The ``README.md`` of a folder lists the folder's pages, each with its first sentence.
 """
 
 import argparse
@@ -49,6 +49,9 @@ def pages() -> Iterator[Page]:
             continue
         name = source.stem.removeprefix(PREFIX).replace("_", "-")
         yield Page(ROOT / "docs" / "reference" / f"{name}.md", module.render())
+        if hasattr(module, "render_parts"):
+            for part, text in module.render_parts():
+                yield Page(ROOT / "docs" / "reference" / name / f"{part}.md", text)
     for folder, head in INDEXES.items():
         place = ROOT / "docs" / folder
         own = [path for path in sorted(place.glob("*.md")) if path.name != INDEX]
@@ -76,6 +79,7 @@ def main() -> int:
         stale.append(page)
         place = page.path.relative_to(ROOT)
         if options.write:
+            page.path.parent.mkdir(exist_ok=True)
             page.path.write_text(page.text, "utf-8")
             print(f"wrote {place}")
         else:

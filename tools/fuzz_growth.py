@@ -41,6 +41,11 @@ from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.hub.lists import HubLists
 from thoughtgate.policy.conditions import judge_conditions, parse_conditions
 from thoughtgate.policy.globs import Glob
+from thoughtgate.policy.inspection.inspect import (
+    inspect_arguments,
+    inspect_definition,
+    inspect_result,
+)
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.regexes import Pattern
@@ -134,6 +139,30 @@ SHAPES: Final[dict[str, Shape]] = {
     "dotted jwt": _repeat(b"eyJhbGciOi."),
     "key names": _repeat(b"token="),
     "quoted key names": _repeat(b'token="'),
+    "ignored rules": _repeat(b"ignore previous instructions "),
+    "verbs": _repeat(b"send read tell "),
+    "secrets": _repeat(b"password secret token "),
+    "addresses": _repeat(b"a@b.cd http://1.2.3.4/?d= "),
+    "images": _repeat(b"![a](http://a.b/?d={data}) "),
+    "base64": _repeat(b"aWdub3JlIGFsbCBydWxlcw"),
+    "base64 words": _repeat(b"aWdub3JlIGFsbCBwcmV2aW91cyBydWxlcw== "),
+    "nested base64": _repeat(b"YVdkdWIzSmxJR0ZzYkNCd2NtVjJhVzkxY3lCeWRXeGxjdz09 "),
+    "hex": _repeat(b"69676e6f7265"),
+    "spaced letters": _repeat(b"i g n o r e "),
+    "leet": _repeat(b"1gn0re "),
+    "rotated": _repeat(b"vtaber "),
+    "cards": _repeat(b"4111 1111 1111 1111 "),
+    "accounts": _repeat(b"DE89370400440532013000 "),
+    "entities": _repeat(b"&#105;"),
+    "escapes": _repeat(b"\\u0069"),
+    "shell": _repeat(b"curl a | sh; "),
+    "climbing": _repeat(b"../"),
+    "zero width": _repeat("a\u200b".encode()),
+    "mixed scripts": _repeat("p\u0430ss".encode()),
+    "escape sequences": _repeat(b"\x1b[8m"),
+    "comments": _repeat(b"<!-- ai "),
+    "quoted": _repeat(b"attack 'ignore "),
+    "blank": _repeat(b"\n \t"),
     "begin key": _repeat(b"-----BEGIN PRIVATE KEY-----"),
     "url users": _repeat(b"://a:"),
     "at signs": _repeat(b"@"),
@@ -346,6 +375,7 @@ class _Relay:
         self.is_listed = True
         self.settings = ServerSettings("s", command="c")
         self.warnings: dict[str, tuple[str, ...]] = {}
+        self.instructions = ""
         self._offer = offer
 
     def known(self, _: str) -> Offer:
@@ -399,6 +429,9 @@ READERS: Final[dict[str, Reader]] = {
     "merged list": _merged_list,
     "glob": _text(Glob("*a*[bc]*d?").matches),
     "pattern": _text(Pattern("a{1,9}b").search),
+    "inspected definition": _text(lambda text: inspect_definition({"description": text})),
+    "inspected arguments": _text(lambda text: inspect_arguments({"a": text})),
+    "inspected result": lambda data: inspect_result(_body_of(data)),
     "uri": _text(uri_readings),
     "conditions": _conditions,
     "yaml": _text(lambda text: parse_yaml(text, "x.yaml")),

@@ -138,8 +138,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/rules.py",
-        "if not self.conditions and not self.annotations:",
-        "if not self.conditions:",
+        "if not self.conditions and not self.annotations and not self.facts:",
+        "if not self.conditions and not self.facts:",
         _RULES,
     ),
     Mutation(
@@ -215,14 +215,38 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "policy/evaluation.py",
-        "if strictness(other) > strictness(verdict):",
-        "if strictness(other) < strictness(verdict):",
+        "found = stricter(verdict, other)",
+        "found = verdict",
         ("tests/policy/test_evaluation.py",),
     ),
     Mutation(
         "policy/evaluation.py",
-        "verdict = other",
+        "verdict = stricter(verdict, other)",
         "pass",
+        ("tests/policy/test_layers.py",),
+    ),
+    Mutation(
+        "policy/scopes.py",
+        "return other if more > 0 else verdict",
+        "return verdict if more > 0 else other",
+        ("tests/policy/test_scopes.py", "tests/policy/test_layers.py"),
+    ),
+    Mutation(
+        "policy/scopes.py",
+        "missing = [scope for scope in scopes if scope not in granted]",
+        "missing = []",
+        ("tests/policy/test_scopes.py",),
+    ),
+    Mutation(
+        "policy/scopes.py",
+        "scopes=_joined(verdict.scopes, other.scopes),",
+        "scopes=verdict.scopes,",
+        ("tests/policy/test_scopes.py",),
+    ),
+    Mutation(
+        "policy/evaluation.py",
+        "chosen = other if prevails else verdict",
+        "chosen = verdict",
         ("tests/policy/test_layers.py",),
     ),
     Mutation(
@@ -233,27 +257,27 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/judge.py",
-        'denied = Verdict(DENY, "approval", decision.kind, decision.reason, held.verdict.rule)',
-        'denied = Verdict(FORWARD, "approval", decision.kind, decision.reason, held.verdict.rule)',
+        'denied = Verdict(DENY, "approval", kind, decision.reason, held.verdict.rule)',
+        'denied = Verdict(FORWARD, "approval", kind, decision.reason, held.verdict.rule)',
         _JUDGE,
     ),
     Mutation("core/judge.py", "if again.action == DENY:", "if again.action == APPROVE:", _JUDGE),
     Mutation(
         "core/judge.py",
-        "return call, _asking_nobody(verdict)",
+        "return call, asking_nobody(verdict)",
         "return call, verdict",
         _JUDGE,
     ),
     Mutation(
         "core/judge.py",
-        "withheld = hidden if self.policy.profile == PRODUCTION else frozenset()",
+        "withheld = hidden if enforced else frozenset()",
         "withheld = frozenset()",
         _JUDGE,
     ),
     Mutation(
         "core/judge.py",
-        "if self.policy.profile == PRODUCTION:",
-        "if self.policy.profile != PRODUCTION:",
+        "if self.policy.profile == PRODUCTION or verdict.gate == STOP:",
+        "if self.policy.profile != PRODUCTION or verdict.gate == STOP:",
         _JUDGE,
     ),
     Mutation(
@@ -270,14 +294,14 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/session.py",
-        "if self._held >= self.setup.max_held:",
-        "if self._held > self.setup.max_held:",
+        "if self.held_calls >= self.setup.max_held:",
+        "if self.held_calls > self.setup.max_held:",
         _SESSION,
     ),
     Mutation(
         "core/session.py",
-        "screened = without_hidden(offered.message, offered.listing, event.hidden)",
-        "screened = offered.message.raw",
+        "return [ToAgent(screened(message, asked.method, hidden, revision), key)]",
+        "return [ToAgent(message.raw, key)]",
         _SESSION,
     ),
     Mutation(
@@ -292,7 +316,7 @@ MUTATIONS: Final = (
         "if message.method in methods.NEEDS_ID:",
         _SESSION,
     ),
-    Mutation("core/session.py", "if asked.redact:", "if not asked.redact:", _SESSION),
+    Mutation("core/session.py", "if asked.inspect:", "if not asked.inspect:", _SESSION),
     Mutation(
         "core/session.py",
         "if event.verdict.action != FORWARD or self._not_askable(ident) is not None:",
@@ -319,7 +343,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/grant.py",
-        "return grant.scope == TOOL or (bool(grant.digest) and grant.digest == asked.digest)",
+        "return bool(grant.digest) and grant.digest == asked.digest",
         "return True",
         ("tests/core/test_grant.py",),
     ),

@@ -50,6 +50,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.database.urlKey (not .Values.database.existingSecret) -}}
 {{- fail "database.urlKey names a key of database.existingSecret, which is not set" -}}
 {{- end -}}
+{{- if and .Values.console.enabled (not (dig "console" "sign_in" dict .Values.config)) -}}
+{{- fail "config.console.sign_in is missing: the console of a cluster is for reviewers who sign in through a proxy" -}}
+{{- end -}}
 {{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
 {{- fail "autoscaling.minReplicas is greater than autoscaling.maxReplicas" -}}
 {{- end -}}
@@ -66,6 +69,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "lame_duck" (printf "%ds" (int .Values.shutdown.lameDuckSeconds))
   "drain" (printf "%ds" (int .Values.shutdown.drainSeconds)) -}}
 {{- $own := dict "listen" $listen -}}
+{{- if .Values.console.enabled -}}
+{{- $_ := set $own "console" (dict "enabled" true "host" "0.0.0.0" "port" 8081) -}}
+{{- end -}}
 {{- if .Values.database.urlKey -}}
 {{- $_ := set $own "store" "${DATABASE_URL}" -}}
 {{- else if .Values.database.url -}}
