@@ -328,13 +328,13 @@ def test_a_verdict_that_comes_too_late_ends_the_call_on_the_record() -> None:
     assert session.receive(judged(1, YES)) == []
 
 
-def test_a_question_that_was_asked_before_the_caller_left_is_withdrawn() -> None:
+def test_a_cancelled_call_that_is_held_afterwards_is_withdrawn_for_the_same_reason() -> None:
     session = new_session()
     session.receive(agent(call(1, "x")))
     session.receive(agent(notification("notifications/cancelled", {"requestId": 1})))
     commands = session.receive(judged(1, ASK))
 
-    assert Withdraw(1, "run.1", "the caller is gone") in commands
+    assert Withdraw(1, "run.1", "the caller cancelled") in commands
 
 
 def test_a_call_made_before_the_agent_closed_its_side_is_answered() -> None:

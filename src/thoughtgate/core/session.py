@@ -170,7 +170,7 @@ class Session:
         token = progress_token(params) if has_meta else None
         modern = has_meta and is_modern(params)
         given = (message, method, name, at, modern, token, "", 0.0, 0, False, 0.0, answer, shown)
-        asked = unchecked(PendingRequest, (*given, "", ""))
+        asked = unchecked(PendingRequest, (*given, "", "", ""))
         if (gone := self._server_gone) is not None:
             refusal = self._replies.unserved(ident, asked, gone, at)
             return [self._replies.seen(message, at, AGENT_TO_SERVER), *refusal]
@@ -383,8 +383,8 @@ class Session:
         if (asked := self._abandoned.pop(event.key, None)) is None:
             return []
         asked = asked._replace(call_id=event.call_id)
-        ended = self._replies.withdrawn(asked, event.at, CALLER_GONE)
-        withdraw = Withdraw(event.key, event.call_id, CALLER_GONE)
+        ended = self._replies.withdrawn(asked, event.at, asked.given_up)
+        withdraw = Withdraw(event.key, event.call_id, asked.given_up)
         return [withdraw, *ended] if event.verdict.action == APPROVE else ended
 
     def _hold(self, event: events.CallJudged, asked: PendingRequest) -> list[Command]:
@@ -537,7 +537,7 @@ class Session:
                 commands += self._replies.unserved(key, asked, event, event.at)
         for key, asked in self._waiting.items():
             if not asked.call_id:
-                self._abandoned[key] = asked._replace(message=None)
+                self._abandoned[key] = asked._replace(message=None, given_up=event.reason)
         for table in self._passing:
             table.clear()
         self._held = 0
@@ -554,11 +554,11 @@ class Session:
         if is_answered(asked):
             if not asked.release:
                 # The reply about its answer is still to come, and must not reach another request.
-                self._abandoned[key] = asked._replace(message=None)
+                self._abandoned[key] = asked._replace(message=None, given_up=reason)
             return self._answers.give_up(key, asked, reason, at)
         del self._waiting[key]
         if not asked.call_id:
-            self._abandoned[key] = asked._replace(message=None)
+            self._abandoned[key] = asked._replace(message=None, given_up=reason)
             return []
         self._held -= 1
         ended = self._replies.withdrawn(asked, at, reason)

@@ -74,6 +74,7 @@ HOLD_TEXT: Final = "waiting for a person to approve this call"
 RELEASE_TEXT: Final = "the call was made; waiting for a person to release its result"
 
 CALLER_GONE: Final = "the caller is gone"
+NO_ANSWER: Final = "no answer in time"
 STOPPING: Final = "the gate is stopping"
 CONTENTS: Final = "contents"
 """The gate that inspects arguments and results."""
@@ -175,6 +176,8 @@ class PendingRequest(NamedTuple):
     release: str = ""
     """The id under which a person is asked to release the answer, if that is held; the frame is then
     the answer."""
+    given_up: str = ""
+    """Why nobody waits for it any more, while its verdict is still to come."""
 
 
 class OfferedList(NamedTuple):
@@ -257,7 +260,8 @@ class OpenRequests(dict[RequestId, PendingRequest]):
 def sent(asked: PendingRequest, at: float, call_id: str, inspect: bool) -> PendingRequest:
     """Return a request in its forwarded state; a new tuple is faster than ``_replace`` here."""
     return unchecked(
-        PendingRequest, (None, *asked[1:6], call_id, 0.0, 0, inspect, at, None, asked[12], "", "")
+        PendingRequest,
+        (None, *asked[1:6], call_id, 0.0, 0, inspect, at, None, asked[12], "", "", ""),
     )
 
 
@@ -501,8 +505,11 @@ class SessionReplies:
         if found is None:
             return []
         kind, text, facts = found
-        status = TIMEOUT if kind == "tool_call_timeout" else ERROR
-        return self.failed(key, asked, kind, at, text=text, status=status, facts=facts)
+        if kind == "tool_call_timeout":
+            # Our proxy's timer and the session's own run for the same time. Whichever ends first,
+            # the record says the same.
+            return self._out_of_time(key, asked, facts, at)
+        return self.failed(key, asked, kind, at, text=text, facts=facts)
 
     def relayed_report(self, message: Message, at: float) -> list[Command]:
         """Record a change of a remote server's state that our proxy reports; drop other reports."""
@@ -539,11 +546,16 @@ class SessionReplies:
 
     def timed_out(self, key: RequestId, asked: PendingRequest, at: float) -> list[Command]:
         """Answer a request that the server has not answered in time, and cancel it there."""
-        kind, text = "tool_call_timeout", "no answer in time"
-        error = {"class": "timeout", "kind": kind, "message": text}
         facts = {"cause": "idle_timeout" if asked.told else "answer_timeout"}
-        told = self.failed(key, asked, kind, at, error=error, status=TIMEOUT, facts=facts)
-        return [*told, to_server_frame(render_cancelled(key, text))]
+        told = self._out_of_time(key, asked, facts, at)
+        return [*told, to_server_frame(render_cancelled(key, NO_ANSWER))]
+
+    def _out_of_time(
+        self, key: RequestId, asked: PendingRequest, facts: dict[str, Any], at: float
+    ) -> list[Command]:
+        kind = "tool_call_timeout"
+        error = {"class": "timeout", "kind": kind, "message": NO_ANSWER}
+        return self.failed(key, asked, kind, at, error=error, status=TIMEOUT, facts=facts)
 
     def withdrawn(
         self, asked: PendingRequest, at: float, why: str, status: str = CANCELLED, size: int = 0

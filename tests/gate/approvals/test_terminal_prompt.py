@@ -250,7 +250,7 @@ def test_a_gate_asks_about_its_own_terminal_workflows_only(
 def test_an_agent_answers_nothing_at_the_terminal_of_a_gate_that_it_started(
     store: ApprovalStore, tmp_path: Path, person: Person
 ) -> None:
-    presence = announce(str(tmp_path), "wrap", **describe_governed(read_process(os.getpid())))
+    presence = announce(str(tmp_path), "wrap", **describe_governed(read_process(os.getppid())))
     assert presence is not None
     prompt = TerminalPrompt(str(tmp_path), path=person.path, owns=lambda _: True)
     assert prompt.start()
