@@ -63,6 +63,19 @@ def test_a_link_or_a_directory_is_no_file(tmp_path: Path) -> None:
     assert target.read_bytes() == b"old"
 
 
+@pytest.mark.promise("config-restored")
+def test_a_link_in_the_place_of_a_directory_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "elsewhere" / "c.json"
+    victim.parent.mkdir()
+    victim.write_bytes(b"old")
+    (tmp_path / "project").symlink_to(victim.parent)
+    for path in (tmp_path / "project" / "c.json", tmp_path / "project" / "deeper" / "c.json"):
+        with pytest.raises(OSError, match="replaced by a link"):
+            replace_file(path, b"new", expected=b"old")
+    assert victim.read_bytes() == b"old"
+    assert [one.name for one in victim.parent.iterdir()] == ["c.json"]
+
+
 def test_a_write_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(b"old")

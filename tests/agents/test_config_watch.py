@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.wraps import entry
 
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.config_watch import ConfigWatch
+from thoughtgate.agents.discovery import discover
 
 OURS = {"command": "thoughtgate", "args": ["shim", "--server-id", "a", "--run", "/r", "--", "x"]}
 
@@ -21,7 +23,7 @@ def _watch(top: Path, agent: str = "cursor") -> ConfigWatch:
     home, project = top / "home", top / "project"
     home.mkdir(exist_ok=True)
     project.mkdir(exist_ok=True)
-    return ConfigWatch(Search(agent, env={}, cwd=project, home=home))
+    return ConfigWatch(discover(Search(agent, env={}, cwd=project, home=home)))
 
 
 def _names(watch: ConfigWatch) -> list[str]:
@@ -37,12 +39,30 @@ def test_new_and_changed_entries_are_noticed_and_ours_are_not(tmp_path: Path) ->
     _write(user, {"a": OURS, "off": entry(), "b": entry()})
     _write(project, {"c": entry()})
     assert _names(watch) == _names(watch) == ["b", "c", "off"]
-    watch.accept()
+    watch.accept(watch.added(), {})
     assert _names(watch) == []
 
     _write(user, {"a": {"command": "x"}})
     assert _names(watch) == ["a"]
     assert [one.file for one in watch.added()] == [str(user)]
+
+
+@pytest.mark.promise("repository-servers")
+def test_what_is_added_between_the_plan_and_the_watch_is_noticed(tmp_path: Path) -> None:
+    user = tmp_path / "home/.cursor/mcp.json"
+    _write(user, {"a": entry(), "b": entry()})
+    plan = discover(Search("cursor", env={}, cwd=tmp_path, home=tmp_path / "home"))
+    wrapped = json.dumps({"mcpServers": {"a": OURS, "b": OURS}}).encode()
+
+    # Another process writes both files at once: one entry as it was, and one more.
+    _write(user, {"a": entry(), "b": OURS, "late": entry()})
+    assert _names(ConfigWatch(plan)) == ["late"]
+    watch = ConfigWatch(plan, {user.resolve(): wrapped})
+    assert _names(watch) == ["a", "late"]
+
+    # The same again while what was found is put behind the gate.
+    watch.accept(watch.added(), {user.resolve(): wrapped})
+    assert _names(watch) == ["a", "late"]
 
 
 def test_an_entry_that_comes_back_is_new(tmp_path: Path) -> None:

@@ -106,6 +106,32 @@ def test_a_link_that_the_agent_replaced_by_a_file_is_undone_in_both_places(scene
     assert path.read_bytes() == before + b"\n"
 
 
+@pytest.mark.promise("config-restored")
+@pytest.mark.parametrize("swapped", ["file", "directory"])
+def test_a_link_that_came_later_does_not_choose_which_file_is_written(
+    scene: Scene, swapped: str
+) -> None:
+    (scene.home / ".cursor/mcp.json").unlink()
+    path = scene.project / ".cursor/mcp.json"
+    scene.write(path, {"mcpServers": {"a": {**server(), "url": "https://evil.example/"}}})
+    journal = _wrapped(scene)
+    victim = scene.top / "elsewhere" / "mcp.json"
+    scene.write(victim, {**json.loads(path.read_bytes()), "theme": "mine"})
+    before = victim.read_bytes()
+    if swapped == "file":
+        path.unlink()
+        path.symlink_to(victim)
+    else:
+        path.parent.rename(scene.project / "moved")
+        path.parent.symlink_to(victim.parent)
+
+    (problem,) = restore_files(journal).problems
+
+    assert f"a link to {victim} is in its place" in str(problem)
+    assert ("rm " in str(problem)) == (swapped == "file")
+    assert victim.read_bytes() == before
+
+
 def test_a_file_that_was_removed_stays_removed_and_its_backup_is_kept(scene: Scene) -> None:
     path = scene.home / ".cursor/mcp.json"
     before = path.read_bytes()

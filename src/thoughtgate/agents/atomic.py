@@ -1,18 +1,21 @@
 """Atomic file writes: a file is written completely or not at all.
 
 The content goes to a temporary file in the same directory, which is synced, gets the mode and
-owner of the file that it replaces, and is renamed over it.
+owner of the file that it replaces, and is renamed over it. An existing file is replaced in a
+directory that was opened without following links: an agent or a repository that puts a link in the
+place of a directory must not choose which file is written.
 """
 
 import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 PRIVATE: Final = 0o600
 TEMPORARY: Final = ".thoughtgate-"
@@ -47,14 +50,8 @@ def read_regular(path: Path, limit: int) -> bytes:
         OSError: it cannot be read, is not a regular file, or has more than ``limit`` bytes.
     """
     # Non-blocking, because opening a pipe without a writer would wait forever.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise OSError(errno.EFBIG, f"larger than {limit} bytes", str(path))
-    return content
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    return _read_opened(descriptor, str(path), limit)
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
@@ -63,24 +60,82 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
     Returns False, with nothing changed, if another program wrote the file since it was read.
 
     Args:
-        path: the file itself, not a link.
+        path: the real path of the file, without links.
         content: the new content.
         expected: the content that the file must still have.
 
     Raises:
-        OSError: the file could not be written; nothing was changed.
+        OSError: the file could not be written, or its path leads through a link now; nothing was
+            changed.
     """
-    before = path.lstat()
-    if not stat.S_ISREG(before.st_mode):
-        raise OSError(f"{path} is not a regular file")
-    with _temporary(path, content, stat.S_IMODE(before.st_mode), before) as temporary:
-        _copy_attributes(path, temporary)
-        # As late as possible: whatever an agent writes between here and the rename is lost.
-        if read_or_none(path) != expected:
-            return False
-        temporary.replace(path)
-    _sync_directory(path.parent)
+    with opened_directory(path.parent) as folder:
+        before = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(f"{path} is not a regular file")
+        name = f"{_prefix(os.getpid())}{secrets.token_hex(8)}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(name, flags, PRIVATE, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                _copy_attributes(path.name, descriptor, folder)
+                _fill(file, content, stat.S_IMODE(before.st_mode), before)
+            # As late as possible: whatever an agent writes between here and the rename is lost.
+            if _read_beside(path.name, folder) != expected:
+                return False
+            os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            # Whatever went wrong, an interrupt as well: no litter in the user's directory.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+        _sync_directory(".", folder)
     return True
+
+
+@contextlib.contextmanager
+def opened_directory(directory: Path) -> Iterator[int]:
+    """Open a directory by its real path; no part of the path may be a link.
+
+    Raises:
+        OSError: a part is a link or no directory.
+    """
+    # Where the system can, without the permission to list the directories on the way.
+    flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(directory.anchor, flags)
+    try:
+        for part in directory.parts[1:]:
+            try:
+                inner = os.open(part, flags, dir_fd=descriptor)
+            except OSError as error:
+                if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
+                    raise
+                message = "a directory was replaced by a link or a file"
+                raise OSError(error.errno, message, str(directory)) from None
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read_beside(name: str, folder: int) -> bytes | None:
+    """Return the content of a file in a directory; None if there is none, or it is a link."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return _read_opened(os.open(name, flags, dir_fd=folder), name, MAX_READ)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP}:
+            return None
+        raise
+
+
+def _read_opened(descriptor: int, name: str, limit: int) -> bytes:
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", name)
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", name)
+    return content
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -91,7 +146,7 @@ def write_private(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file could not be written or reads back differently.
     """
-    with _temporary(path, content, PRIVATE, None) as temporary:
+    with _temporary(path, content) as temporary:
         temporary.replace(path)
     _sync_directory(path.parent)
     if path.read_bytes() != content:
@@ -99,27 +154,30 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _temporary(
-    path: Path, content: bytes, mode: int, owner: os.stat_result | None
-) -> Iterator[Path]:
-    """Write a temporary file next to ``path``, synced to the disk, for the caller to rename."""
+def _temporary(path: Path, content: bytes) -> Iterator[Path]:
+    """Write a private file next to ``path``, synced to the disk, for the caller to rename."""
     # Keep the name short: adding to the config's own name could exceed the limit of 255 bytes.
     prefix = _prefix(os.getpid())
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            created = os.fstat(descriptor)
-            if owner and (created.st_uid, created.st_gid) != (owner.st_uid, owner.st_gid):
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            _fill(file, content, PRIVATE, None)
         yield temporary
     finally:
-        # Whatever went wrong, an interrupt as well: no litter in the user's directory.
         temporary.unlink(missing_ok=True)
+
+
+def _fill(file: BinaryIO, content: bytes, mode: int, owner: os.stat_result | None) -> None:
+    """Write a temporary file and sync it to the disk."""
+    file.write(content)
+    file.flush()
+    descriptor = file.fileno()
+    created = os.fstat(descriptor)
+    if owner and (created.st_uid, created.st_gid) != (owner.st_uid, owner.st_gid):
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    os.fchmod(descriptor, mode)
+    os.fsync(descriptor)
 
 
 def remove_temporaries(directory: Path, pid: int) -> None:
@@ -133,20 +191,25 @@ def _prefix(pid: int) -> str:
     return f"{TEMPORARY}{pid}-"
 
 
-def _copy_attributes(source: Path, target: Path) -> None:
+def _copy_attributes(name: str, target: int, folder: int) -> None:
     """Copy extended attributes where the system has them; failing to copy one is not an error."""
     if not hasattr(os, "listxattr"):
         return
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(OSError):
-        for name in os.listxattr(source):
-            with contextlib.suppress(OSError):
-                os.setxattr(target, name, os.getxattr(source, name))
+        source = os.open(name, flags, dir_fd=folder)
+        try:
+            for attribute in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(target, attribute, os.getxattr(source, attribute))
+        finally:
+            os.close(source)
 
 
-def _sync_directory(directory: Path) -> None:
-    """Make a rename durable, on file systems that support it."""
+def _sync_directory(directory: Path | str, folder: int | None = None) -> None:
+    """Make a rename durable, on file systems that support it; ``folder`` is what it is relative to."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:

@@ -5,15 +5,16 @@ that cannot be read at the moment, because its writer has not finished, keeps it
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from thoughtgate.agents.atomic import read_regular
-from thoughtgate.agents.config_paths import Search, config_layers
-from thoughtgate.agents.discovery import MAX_FILE
+from thoughtgate.agents.config_paths import config_layers
+from thoughtgate.agents.discovery import MAX_FILE, Plan
 from thoughtgate.agents.documents import read_back
-from thoughtgate.agents.entries import KeyPath, Layer
+from thoughtgate.agents.entries import KeyPath, Layer, UngovernedServer
 from thoughtgate.agents.entry_shapes import argv_of, is_left_by_wrap, lookup
 from thoughtgate.agents.ungoverned_servers import find_ungoverned_servers
 from thoughtgate.errors import ConfigError
@@ -32,30 +33,43 @@ class Sighting(NamedTuple):
 
 
 class ConfigWatch:
-    """The config files of one agent; asked from time to time."""
+    """The config files of one agent; asked from time to time.
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
+    Compares with what was planned and written, and not with what the files contain when the watch
+    begins: whatever is added in between is not behind the gate either.
+    """
+
+    def __init__(self, plan: Plan, written: Mapping[Path, bytes] = MappingProxyType({})) -> None:
+        """Begin with what a plan read, and with what was then written into some of its files."""
+        self._search = plan.search
         self._signatures: dict[Path, tuple[int, ...] | None] = {}
         self._found: dict[Path, frozenset[Sighting]] = {}
-        self._known: frozenset[Sighting] = frozenset()
-        self.accept()
+        self._known = frozenset(map(_outside, plan.outside))
+        self.accept((), {file.real: file.content for file in plan.files} | dict(written))
 
-    def accept(self) -> None:
-        """Take everything that is there now as known."""
-        self._known = self._look()
+    def accept(self, added: Iterable[Sighting], written: Mapping[Path, bytes]) -> None:
+        """Take what was told as known; of files that were written, what was written."""
+        layers = self._layers()
+        texts = [_in_text(text, layers[real]) for real, text in written.items() if real in layers]
+        replaced = {str(layer.path) for real in written for layer in layers.get(real, ())}
+        left = (one for one in added if one.file not in replaced)
+        self._known = self._known.union(left, *(found for found in texts if found))
 
     def added(self) -> frozenset[Sighting]:
-        """Return what was added or changed since ``accept``."""
+        """Return what was added or changed since."""
         now = self._look()
         # What was removed is new if it comes back.
         self._known &= now
         return now - self._known
 
-    def _look(self) -> frozenset[Sighting]:
+    def _layers(self) -> dict[Path, list[Layer]]:
         files: dict[Path, list[Layer]] = {}
         for layer in config_layers(self._search):
             files.setdefault(layer.real, []).append(layer)
+        return files
+
+    def _look(self) -> frozenset[Sighting]:
+        files = self._layers()
         for real, layers in files.items():
             signature = _signature(real)
             if real in self._signatures and self._signatures[real] == signature:
@@ -63,11 +77,12 @@ class ConfigWatch:
             found = _entries(real, layers) if signature is not None else frozenset()
             if found is not None:
                 self._signatures[real], self._found[real] = signature, found
-        outside = frozenset(
-            Sighting(one.place, one.place, (), "", one.reason)
-            for one in find_ungoverned_servers(self._search)
-        )
+        outside = frozenset(map(_outside, find_ungoverned_servers(self._search)))
         return outside.union(*(self._found.get(real, frozenset()) for real in files))
+
+
+def _outside(one: UngovernedServer) -> Sighting:
+    return Sighting(one.place, one.place, (), "", one.reason)
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
@@ -82,9 +97,15 @@ def _signature(path: Path) -> tuple[int, ...] | None:
 def _entries(real: Path, layers: list[Layer]) -> frozenset[Sighting] | None:
     """Return the entries of a file that do not run behind the gate; None if it cannot be read."""
     try:
-        text = read_regular(real, MAX_FILE).decode()
-        values = read_back(text, layers[0].format)
-    except (OSError, ValueError, ConfigError, RecursionError):
+        return _in_text(read_regular(real, MAX_FILE), layers)
+    except OSError:
+        return None
+
+
+def _in_text(content: bytes, layers: Sequence[Layer]) -> frozenset[Sighting] | None:
+    try:
+        values = read_back(content.decode(), layers[0].format)
+    except (ValueError, ConfigError, RecursionError):
         return None
     return frozenset(
         Sighting(

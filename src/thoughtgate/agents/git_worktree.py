@@ -55,7 +55,7 @@ def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> Gi
     listed = _git(top, "ls-files", "-v", "-z", "--", name) if name else ""
     if place is None or listed is None:
         return None
-    exclude = top / place.strip()
+    exclude = Path(os.path.realpath(top / place.strip()))
     lines = [_pattern(path.relative_to(top)) for path in others]
     lines.append(f"{_pattern(folder.relative_to(top)).rstrip('/.')}/{TEMPORARY}*.tmp")
     if config is not None and not listed:

@@ -46,6 +46,8 @@ class FileRecord:
     superseded: str = ""
     """Digest of content with earlier entries of ours, which ``written`` replaces and the backup
     undoes as well."""
+    directory: Path = Path()
+    """The real directory of ``path`` when the file was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def _file_record(body: Any) -> FileRecord:
         entries=tuple(_entry_record(one) for one in body["entries"]),
         git=tuple(_git_hold(one) for one in body.get("git", ())),
         superseded=str(body.get("superseded", "")),
+        directory=Path(body.get("directory", "")),
     )
 
 

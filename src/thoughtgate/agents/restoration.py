@@ -88,9 +88,7 @@ def original_contents(journals: Iterable[Journal]) -> dict[Path, bytes]:
 
 def _restore(record: FileRecord) -> Problem | None:
     """Restore one file; return a warning if its backup should be kept."""
-    # An agent may have replaced a link with a file; then both contain our entries.
-    places = dict.fromkeys(Path(os.path.realpath(one)) for one in (record.path, record.real))
-    found = [place for place in places if read_or_none(place) is not None]
+    found = [place for place in _places(record) if read_or_none(place) is not None]
     if not found:
         message = f"was removed while it was wrapped; its backup is {record.backup}"
         return Problem("", message, str(record.path))
@@ -100,6 +98,24 @@ def _restore(record: FileRecord) -> Problem | None:
             # risk of losing one write, and `replace_file` detects most of those.
             _restore_place(place, record)
     return None
+
+
+def _places(record: FileRecord) -> list[Path]:
+    """Return where the file is now.
+
+    An agent may have replaced a link with a file; then both contain our entries. A link that was put
+    in the place of the file or of a directory is not followed, whatever it leads to: whoever put it
+    there would choose the file that gets the entries of this one.
+
+    Raises:
+        OSError: there is such a link.
+    """
+    now = Path(os.path.realpath(record.real))
+    if now != record.real:
+        raise OSError(f"a link to {now} is in its place, which is not followed")
+    beside = record.directory / record.path.name
+    replaced = beside != now and Path(os.path.realpath(record.path)) == beside
+    return [now, beside] if replaced else [now]
 
 
 def _restore_place(place: Path, record: FileRecord) -> None:
@@ -133,5 +149,7 @@ def original_of(current: bytes, record: FileRecord) -> bytes:
 
 def _problem(record: FileRecord, error: OSError | ConfigError) -> Problem:
     command = f"cp {shlex.quote(str(record.backup))} {shlex.quote(str(record.path))}"
+    if record.path == record.real and record.path.is_symlink():
+        command = f"rm {shlex.quote(str(record.path))} && {command}"
     message = f"could not be restored ({error}); restore the backup with: {command}"
     return Problem("", message, str(record.path))

@@ -395,6 +395,7 @@ def _record(one: FileRewrite, holds: tuple[git_worktree.GitHold, ...]) -> FileRe
         lock_directory=one.file.lock_directory,
         entries=one.records,
         git=holds,
+        directory=Path(os.path.realpath(one.file.path.parent)),
     )
 
 

@@ -5,7 +5,7 @@ named at once, in the record, in ``thoughtgate status`` and at the end of the ru
 file that was deleted.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -34,25 +34,25 @@ class AddedServers:
     def __init__(
         self,
         plan: Plan,
-        files: Iterable[str],
+        outcome: Outcome,
         report: ServerReport,
         *,
         note: Callable[[Record], None],
         say: Callable[[str], None],
         take_in: TakeIn | None,
     ) -> None:
-        """Begin with what the files contain now.
+        """Begin with what the agent was given.
 
         Args:
             plan: what was discovered at the start.
-            files: the files that were rewritten.
+            outcome: what was made of that.
             report: gets the new servers.
             note: puts an event on record.
             say: prints a line for the user.
             take_in: rewrites new servers; None if this run rewrites no file.
         """
-        self._watch = ConfigWatch(plan.search)
-        self._missing = dict.fromkeys(map(Path, files), 0)
+        self._watch = ConfigWatch(plan, outcome.written)
+        self._missing = dict.fromkeys(map(Path, outcome.files), 0)
         self._report = report
         self._note = note
         self._say = say
@@ -86,7 +86,7 @@ class AddedServers:
                 self._missing |= dict.fromkeys(map(Path, outcome.files), 0)
                 started = {one.id for one in taken[0].entries if one.status != "disabled"}
                 entries = [one for one in entries if one.name in started]
-        self._watch.accept()
+        self._watch.accept(added, outcome.written if outcome is not None else {})
         governed = set(outcome.configured) if outcome is not None else set()
         outside = dict(outcome.outside) if outcome is not None else {}
         self._report.configured = tuple(sorted({*self._report.configured, *governed}))

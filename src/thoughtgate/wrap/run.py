@@ -325,7 +325,7 @@ class Wrap:
         take_in = strategy.take_in
         self._added = AddedServers(
             strategy.plan,
-            outcome.files,
+            outcome,
             report,
             note=note,
             say=self._say,

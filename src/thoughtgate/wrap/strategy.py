@@ -7,7 +7,7 @@ does not differ: enter, ``write``, start the agent with ``command`` and ``variab
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import NamedTuple, Self
 
 from thoughtgate.agents.catalog import Way
@@ -41,6 +41,8 @@ class Outcome(NamedTuple):
     """Servers whose entries run a shim that somebody else configured."""
     files: tuple[str, ...] = ()
     """The config files that are rewritten."""
+    written: Mapping[Path, bytes] = MappingProxyType({})
+    """What they contain now, by their real paths."""
 
 
 def rewritten(plan: Plan, done: Rewrite) -> Outcome:
@@ -51,6 +53,7 @@ def rewritten(plan: Plan, done: Rewrite) -> Outcome:
         (*dict.fromkeys(free), *((one.place, one.reason) for one in plan.outside)),
         skipped=tuple(dict.fromkeys(entry.id for entry in done.governed if entry.skipped)),
         files=tuple(str(one.file.path) for one in done.files),
+        written={one.file.real: one.content for one in done.files},
     )
 
 

@@ -44,6 +44,19 @@ def test_plugins_that_are_off_or_of_another_project_are_not_given(scene: Scene) 
     assert len(scene.inject().governed) == 2
 
 
+@pytest.mark.promise("repository-servers")
+def test_a_repository_switches_on_no_plugin_before_its_folder_is_trusted(scene: Scene) -> None:
+    _install(scene, "plug", enabled=False)
+    settings = {"enabledPlugins": {"plug@m": True}}
+    scene.write(scene.project / ".claude" / "settings.json", settings)
+    assert scene.inject().governed == ("usr",)
+
+    projects = {str(scene.project): {"hasTrustDialogAccepted": True}}
+    own = {"mcpServers": {"usr": server("user")}, "projects": projects}
+    scene.write(scene.home / ".claude.json", own)
+    assert set(scene.inject().governed) == {"usr", "plugin:plug:srv"}
+
+
 def test_servers_in_a_manifest_and_in_files_that_it_names_count(scene: Scene) -> None:
     folder = scene.top / "dir"
     named = {"name": "plug", "mcpServers": ["./more.json", {"inline": server("i")}]}

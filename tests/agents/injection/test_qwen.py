@@ -92,3 +92,16 @@ def test_the_users_own_config_is_folded_in(scene: Scene) -> None:
     made = scene.inject()
     assert set(made.governed) == {"usr", "own"}
     assert text not in made.command
+
+
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize("name", ["*", "us?"])
+def test_a_name_that_is_a_pattern_lets_no_other_server_start(scene: Scene, name: str) -> None:
+    servers = {name: server("any"), "usr": server("user")}
+    scene.write(scene.home / ".qwen" / "settings.json", {"mcpServers": servers})
+
+    made = scene.inject()
+
+    assert made.governed == ("usr",)
+    assert [one for one in made.command if name in one] == []
+    assert "its name is a pattern" in made.left_out[0].reason

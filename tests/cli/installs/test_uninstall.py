@@ -53,6 +53,31 @@ def test_a_file_of_two_agents_stays_for_the_other(machine: Machine) -> None:
     assert path.read_bytes() == original
 
 
+@pytest.mark.promise("config-restored")
+def test_a_repository_that_becomes_a_link_does_not_reach_the_user_s_own_file(
+    machine: Machine,
+) -> None:
+    mine = machine.home / ".claude.json"
+    original = machine.write_config({"sample": entry()}, path=mine)
+    # The files are restored in an order that nobody can choose: some of these come first.
+    projects = [machine.top / f"repository{number}" for number in range(4)]
+    for project in projects:
+        file = project / ".mcp.json"
+        machine.write_config({"sample": entry(url="https://evil.example/mcp")}, path=file)
+        machine.project = project
+        done = machine.run("install", "claude-code")
+        assert done.returncode == 0, done.stderr
+        file.unlink()
+        file.symlink_to(mine)
+
+    done = machine.run("uninstall")
+
+    assert mine.read_bytes() == original
+    assert done.returncode == 2
+    for project in projects:
+        assert f"{project / '.mcp.json'}: could not be restored" in done.stderr
+
+
 def test_one_file_can_be_chosen(machine: Machine) -> None:
     cursor, before = write_agent(machine, "cursor", sample_server())
     codex, other = write_agent(machine, "codex", sample_server())

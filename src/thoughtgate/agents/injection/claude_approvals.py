@@ -6,7 +6,7 @@ only after the user has trusted the folder, because a repository can contain suc
 counts wherever it is found.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -24,15 +24,13 @@ class ClaudeApprovals:
     """The approvals and refusals that apply in one directory."""
 
     def __init__(self, search: Search) -> None:
-        projects = table(read_json(claude_code_state(search)), "projects")
-        own = [table(projects, key) for key in claude_project_keys(search.cwd)]
-        is_trusted = any(one.get("hasTrustDialogAccepted") is True for one in own)
+        own = _own_records(search)
         folder = search.cwd / ".claude"
         shared = [read_json(folder / name) for name in ("settings.json", "settings.local.json")]
         users = read_json(claude_settings_directory(search) / "settings.json")
         managed = list(_managed(search))
         always = [users, *managed]
-        approving = [*always, *((*shared, *own) if is_trusted else ())]
+        approving = [*always, *((*shared, *own) if _has_trust(own) else ())]
         everything = [*always, *shared, *own]
         self._all = any(one.get(_ALL) is True for one in approving)
         self._approved = frozenset[str]().union(*(texts(one.get(_APPROVED)) for one in approving))
@@ -50,6 +48,21 @@ class ClaudeApprovals:
         if self._all or entry.id in self._approved:
             return ""
         return "a project server that you have not approved in Claude Code; to approve it, use --rewrite"
+
+
+def is_trusted_folder(search: Search) -> bool:
+    """Tell whether the user trusts the folder, so that what its settings switch on counts."""
+    return _has_trust(_own_records(search))
+
+
+def _own_records(search: Search) -> list[Mapping[str, Any]]:
+    """Return what Claude Code's own file says about the project."""
+    projects = table(read_json(claude_code_state(search)), "projects")
+    return [table(projects, key) for key in claude_project_keys(search.cwd)]
+
+
+def _has_trust(own: Iterable[Mapping[str, Any]]) -> bool:
+    return any(one.get("hasTrustDialogAccepted") is True for one in own)
 
 
 def claude_settings_directory(search: Search) -> Path:

@@ -11,7 +11,10 @@ from typing import Any, Final
 
 from thoughtgate.agents.config_paths import Search, flag_values
 from thoughtgate.agents.entries import Layer
-from thoughtgate.agents.injection.claude_approvals import claude_settings_directory
+from thoughtgate.agents.injection.claude_approvals import (
+    claude_settings_directory,
+    is_trusted_folder,
+)
 from thoughtgate.agents.injection.records import read_json, table
 
 ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
@@ -37,11 +40,12 @@ def plugin_layers(search: Search) -> tuple[Layer, ...]:
 def _plugins(search: Search) -> Iterator[tuple[str, Path]]:
     """Return the name and directory of every plugin that is enabled or given on the command line."""
     home = claude_settings_directory(search)
-    files = [home / "settings.json"]
-    files += [search.cwd / ".claude" / one for one in ("settings.json", "settings.local.json")]
-    enabled: dict[str, Any] = {}
-    for file in files:
-        enabled.update(table(read_json(file), "enabledPlugins"))
+    enabled = dict(table(read_json(home / "settings.json"), "enabledPlugins"))
+    is_trusted = is_trusted_folder(search)
+    for name in ("settings.json", "settings.local.json"):
+        said = table(read_json(search.cwd / ".claude" / name), "enabledPlugins")
+        # A repository can contain these files: without trust, they only switch plugins off.
+        enabled.update({key: one for key, one in said.items() if is_trusted or one is not True})
     installed = table(read_json(home / "plugins" / "installed_plugins.json"), "plugins")
     for full, places in installed.items():
         if enabled.get(full) is True and isinstance(places, list):

@@ -26,6 +26,9 @@ FILE: Final = "mcp.json"
 _NOBODY: Final = "no-server"
 """Without any name, the flag would let all servers start."""
 
+_PATTERN: Final = frozenset("*?")
+"""Characters that make a name in the list of allowed servers stand for others as well."""
+
 _NO_HASH: Final = frozenset({"scope", "extensionName", "description"})
 
 
@@ -75,6 +78,8 @@ class _Lists:
 
     def refusal(self, name: str) -> str:
         """Return why a server must not start; empty if it may."""
+        if not _PATTERN.isdisjoint(name):
+            return "its name is a pattern for Qwen Code, which would let other servers start"
         if _matches(name, self._excluded):
             return "excluded by mcp.excluded in Qwen Code's settings"
         if any(not _matches(name, allowed) for allowed in self._allowed):

@@ -229,6 +229,7 @@ class InstalledConfigs:
             written=digest(one.content),
             lock_directory=one.file.lock_directory,
             entries=one.records,
+            directory=Path(os.path.realpath(one.file.path.parent)),
         )
         path = journal_path(self._state, key, INSTALLS)
         return Journal(key, ",".join(sorted(agents)), os.getpid(), started_at, (record,), path)
