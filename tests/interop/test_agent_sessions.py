@@ -1,10 +1,12 @@
 """Real agents run whole sessions under ``wrap``: a model on loopback has them call governed tools."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.support.model_server import ModelServer
@@ -143,8 +145,6 @@ def _qwen(machine: Machine, model: ModelServer) -> dict[str, str]:
 
 QWEN = Session("qwen", _qwen, ("--auth-type", "openai", "-y", "-p", "hi"))
 
-SESSIONS = [CLAUDE, CODEX, OPENCODE, QWEN]
-
 
 def _gemini(machine: Machine, model: ModelServer) -> dict[str, str]:
     machine.write_config({"usr": entry()}, path=machine.project / ".gemini" / "settings.json")
@@ -171,7 +171,8 @@ def _copilot(machine: Machine, model: ModelServer) -> dict[str, str]:
 
 GEMINI = Session("gemini", _gemini, ("-m", "gemini-2.5-flash", "-y", "-p", "hi"))
 COPILOT = Session("copilot", _copilot, ("--no-auto-update", "--allow-all-tools", "-p", "hi"))
-REWRITTEN = [GEMINI, COPILOT]
+SESSIONS = [CLAUDE, CODEX, OPENCODE, QWEN, COPILOT]
+REWRITTEN = [replace(one, flags=("--rewrite",)) for one in (GEMINI, COPILOT)]
 
 
 def _end(peer: StdioPeer) -> str:
@@ -226,6 +227,54 @@ def test_two_sessions_at_once_call_tools_through_the_gate_and_touch_no_file(
     assert not list(machine.state.glob("injected/*"))
     assert not list((machine.state / "runs").iterdir())
     machine.assert_record_is_sound()
+
+
+@pytest.fixture
+def machine_of_root() -> Iterator[Machine]:
+    """A machine below a directory that only root can write, as in a container."""
+    with TemporaryDirectory(dir="/run" if os.geteuid() == 0 else None) as top:
+        made = Machine(Path(top))
+        made.state = made.home / ".local" / "state" / "thoughtgate"
+        yield made
+
+
+def test_gemini_gets_system_settings_from_root_and_is_rewritten_for_others(
+    machine_of_root: Machine, model: ModelServer
+) -> None:
+    machine = machine_of_root
+    variables = _gemini(machine, model)
+    files = [one / ".gemini" / "settings.json" for one in (machine.home, machine.project)]
+    before = [file.read_bytes() for file in files]
+    model.may_answer.clear()
+
+    with GEMINI.start(machine, variables) as peer:
+        _wait_for_tools(model, 1)
+        untouched = [file.read_bytes() for file in files] == before
+        model.may_answer.set()
+        said = _end(peer)
+
+    assert untouched is (os.geteuid() == 0), said
+    assert ("root alone" in said) is (os.geteuid() != 0)
+    assert [file.read_bytes() for file in files] == before
+    ends = [(end["call"]["tool_name"], end["status"]) for end in machine.events("tool_call_end")]
+    assert ends == [("echo", "OK")], (said, model.offered, model.results)
+    assert any("mcp_usr_echo" in names for names in model.offered)
+
+
+def test_copilot_does_not_get_the_servers_of_a_folder_that_is_not_trusted(
+    machine: Machine, model: ModelServer
+) -> None:
+    variables = _copilot(machine, model)
+    machine.write_config(
+        {"own": {"type": "local", "tools": ["*"], **entry()}},
+        path=machine.home / ".copilot" / "mcp-config.json",
+    )
+    (machine.home / ".copilot" / "config.json").write_text("{}", "utf-8")
+
+    said = _run(machine, model, COPILOT, variables)
+
+    assert "LEFT OUT: usr (the folder is not trusted in Copilot CLI)" in said
+    assert {one["server_name"] for one in machine.events("server_started")} == {"own"}
 
 
 @pytest.mark.parametrize("session", REWRITTEN, ids=lambda one: one.name)

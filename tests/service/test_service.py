@@ -209,13 +209,14 @@ def test_a_shim_that_left_has_its_calls_ended(tmp_path: Path) -> None:
     record = _with(tmp_path, act)
     ends = [one for one in record if one["type"] == "tool_call_end"]
     assert [(one["call"]["tool_name"], one["status"]) for one in ends] == [
-        ("read", "CANCELLED"),
+        ("read", "ERROR"),
         ("format", "ERROR"),
         ("delete", "CANCELLED"),
     ]
     # Only what the shim was told to send may have reached the server; a person still had the last.
     classes = [one["error"]["class"] for one in ends]
-    assert classes == ["transport", "policy_block", "policy_block"]
+    assert classes == ["unknown", "policy_block", "policy_block"]
+    assert ends[0]["error"]["kind"] == "outcome_unknown"
 
 
 def test_a_shim_whose_process_ended_is_gone_and_its_server_is_killed(tmp_path: Path) -> None:

@@ -55,6 +55,21 @@ def test_ec_stdio_010_a_server_that_crashes_ends_its_pending_calls(machine: Mach
     assert machine.unfinished_calls() == set()
 
 
+def test_a_call_whose_shim_was_killed_while_it_ran_is_recorded_as_unknown(machine: Machine) -> None:
+    reached = machine.top / "reached"
+    machine.write_sample("--log", str(reached))
+    with machine.wrap() as run:
+        run.open()
+        run.tell_call("slow", {"seconds": 60})
+        wait_for(lambda: "slow" in reached.read_text("utf-8"), what="the call at the server")
+        os.kill(run.shims["sample"], signal.SIGKILL)
+        ended = machine.wait_for_event("tool_call_end")
+        run.finish()
+    assert (ended["status"], ended["error"]["kind"]) == ("ERROR", "outcome_unknown")
+    assert len(machine.events("tool_call_end")) == 1
+    machine.assert_record_is_sound()
+
+
 @pytest.mark.requirement("EC-STDIO-011")
 def test_ec_stdio_011_an_agent_that_crashes_takes_its_servers_along(machine: Machine) -> None:
     original = machine.write_sample("--ignore-eof", "--spawn-grandchild")

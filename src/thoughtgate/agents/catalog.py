@@ -34,6 +34,8 @@ class Agent:
     merge: Literal["entry", "keys"] = "entry"
     """Whether a later file replaces the whole entry of the same name, or only the keys it sets."""
     syntax: Syntax = "none"
+    rewritten: str = ""
+    """When the config files are rewritten although servers are usually given at the start."""
     undefined_is_error: bool = False
     provided: frozenset[str] = frozenset()
     """Variables that the agent defines for its servers."""
@@ -41,16 +43,16 @@ class Agent:
 
 _LIST: Final = (
     Agent("claude-desktop", "Claude Desktop", ("claude-desktop",), application="Claude", windowed=True, off_switch="disabled"),
-    Agent("claude-code", "Claude Code", ("claude", "claude-code"), ("@anthropic-ai/claude-code",), syntax="shell", undefined_is_error=True, provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"})),
+    Agent("claude-code", "Claude Code", ("claude", "claude-code"), ("@anthropic-ai/claude-code",), rewritten="for subcommands such as `mcp`, and where an administrator manages the servers", syntax="shell", undefined_is_error=True, provided=frozenset({"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT"})),
     Agent("cursor", "Cursor", ("cursor", "cursor-agent"), application="Cursor", windowed=True, off_switch="disabled", syntax="env", undefined_is_error=True),
     Agent("vscode", "VS Code", ("code", "code-insiders"), application="Visual Studio Code", windowed=True, syntax="env"),
     Agent("windsurf", "Windsurf", ("windsurf",), application="Windsurf", windowed=True, off_switch="disabled", syntax="env", undefined_is_error=True),
     Agent("zed", "Zed", ("zed", "zeditor"), application="Zed", windowed=True, off_switch="enabled"),
-    Agent("codex", "Codex", ("codex",), ("@openai/codex",), off_switch="enabled", merge="keys"),
-    Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), syntax="dollar"),
+    Agent("codex", "Codex", ("codex",), ("@openai/codex",), rewritten="if a server is reached by a URL, and for `agents` and `remote-control`", off_switch="enabled", merge="keys"),
+    Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), rewritten="unless it runs as root, and in a sandbox", syntax="dollar"),
     Agent("opencode", "opencode", ("opencode",), ("opencode-ai",), off_switch="enabled", merge="keys", syntax="brace-env"),
-    Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), off_switch="disabled", syntax="dollar"),
-    Agent("qwen", "Qwen Code", ("qwen",), ("@qwen-code/qwen-code",), syntax="dollar"),
+    Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), rewritten="in an interactive session, with `--agent`, and for subcommands such as `mcp`", off_switch="disabled", syntax="dollar"),
+    Agent("qwen", "Qwen Code", ("qwen",), ("@qwen-code/qwen-code",), rewritten="for subcommands such as `mcp`", syntax="dollar"),
     Agent("droid", "Droid", ("droid",), ("droid", "@factory/cli"), off_switch="disabled", syntax="shell"),
     Agent("grok", "Grok", ("grok",), ("@xai-official/grok",), off_switch="enabled", syntax="dollar"),
     Agent("goose", "goose", ("goose",), ("@aaif/goose",), off_switch="enabled"),
@@ -64,7 +66,7 @@ _LIST: Final = (
 AGENTS: Final = {agent.type: agent for agent in _LIST}
 """The agents by type."""
 
-INJECTED: Final = frozenset({"claude-code", "codex", "opencode", "qwen"})
+INJECTED: Final = frozenset({"claude-code", "codex", "copilot", "gemini", "opencode", "qwen"})
 """The agents that are given governed servers at their start by default; ``agents.injection`` knows how."""
 
 

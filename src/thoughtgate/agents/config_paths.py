@@ -223,12 +223,21 @@ def _codex(search: Search) -> Iterator[Layer]:
         yield _inline("-c mcp_servers", json.dumps(given), key)
 
 
+def gemini_home(search: Search) -> Path:
+    """Return the directory of Gemini's own files."""
+    return (search.variable_path("GEMINI_CLI_HOME") or search.home) / ".gemini"
+
+
+def gemini_system_settings(search: Search) -> Path:
+    """Return the file with the settings of Gemini's administrator."""
+    named = search.variable_path("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+    return named or search.system_wide("gemini-cli", "GeminiCli") / "settings.json"
+
+
 def _gemini(search: Search) -> Iterator[Layer]:
-    yield _layer(search.home / ".gemini" / "settings.json", "user")
+    yield _layer(gemini_home(search) / "settings.json", "user")
     yield _layer(search.cwd / ".gemini" / "settings.json", "project")
-    system = search.variable_path("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
-    path = system or search.system_wide("gemini-cli", "GeminiCli") / "settings.json"
-    yield _layer(path, "system", writable=False)
+    yield _layer(gemini_system_settings(search), "system", writable=False)
 
 
 def _opencode(search: Search) -> Iterator[Layer]:
@@ -249,16 +258,22 @@ def _opencode(search: Search) -> Iterator[Layer]:
         yield _inline("OPENCODE_CONFIG_CONTENT", search.env["OPENCODE_CONFIG_CONTENT"], key)
 
 
+def copilot_home(search: Search) -> Path:
+    """Return the directory of Copilot's own files."""
+    return search.variable_path("COPILOT_HOME") or search.home / ".copilot"
+
+
 def _copilot(search: Search) -> Iterator[Layer]:
-    home = search.variable_path("COPILOT_HOME") or search.home / ".copilot"
-    yield _layer(home / "mcp-config.json", "user")
+    yield _layer(copilot_home(search) / "mcp-config.json", "user")
     for directory in _project_trees(search):
         # Copilot reads the first of these that exists.
         yield _layer(directory / ".github" / "mcp.json", "project")
         yield _layer(directory / ".mcp.json", "project")
-    for value in flag_values(search.argv, "--additional-mcp-config"):
+    for number, value in enumerate(flag_values(search.argv, "--additional-mcp-config"), 1):
         if value.startswith("@"):
-            yield _layer(search.cwd / value[1:], "flag")
+            yield _layer(search.cwd / Path(value[1:]).expanduser(), "flag")
+        elif search.injects:
+            yield _inline(f"--additional-mcp-config {number}", value)
 
 
 def _qwen(search: Search) -> Iterator[Layer]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.config_paths import Search, flag_values
+from thoughtgate.agents.config_paths import Search, copilot_home, flag_values, gemini_home
 from thoughtgate.agents.entries import UngovernedServer
 
 _MAX_MANIFEST: Final = 4 * 1024 * 1024
@@ -58,20 +58,20 @@ def _codex(search: Search) -> Iterator[UngovernedServer]:
 
 
 def _gemini(search: Search) -> Iterator[UngovernedServer]:
-    yield from _extensions(search.home / ".gemini", "gemini-extension.json")
+    yield from extensions(gemini_home(search), "gemini-extension.json")
 
 
 def _qwen(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if value.lstrip().startswith("{"):
             yield UngovernedServer("--mcp-config", _AS_TEXT)
-    yield from _extensions(search.home / ".qwen", "qwen-extension.json")
+    yield from extensions(search.home / ".qwen", "qwen-extension.json")
 
 
-def _extensions(home: Path, name: str) -> Iterator[UngovernedServer]:
+def extensions(home: Path, name: str) -> Iterator[UngovernedServer]:
+    """Return the extensions of an agent that have servers, by the name of their manifests."""
     for manifest in sorted((home / "extensions").glob(f"*/{name}")):
-        values = _read(manifest)
-        if isinstance(values, dict) and values.get("mcpServers"):
+        if _has_servers(manifest):
             yield UngovernedServer(str(manifest), "servers of an extension")
 
 
@@ -84,6 +84,21 @@ def _copilot(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--additional-mcp-config"):
         if not value.startswith("@"):
             yield UngovernedServer("--additional-mcp-config", _AS_TEXT)
+    yield from copilot_plugins(search)
+    yield from copilot_builtin(search)
+
+
+def copilot_plugins(search: Search) -> Iterator[UngovernedServer]:
+    """Return the plugins of Copilot that may have servers."""
+    folders = sorted((copilot_home(search) / "installed-plugins").glob("*/*"))
+    folders += [search.cwd / value for value in flag_values(search.argv, "--plugin-dir")]
+    for folder in folders:
+        if (folder / ".mcp.json").is_file() or _has_servers(folder / "plugin.json"):
+            yield UngovernedServer(str(folder), "servers of a plugin")
+
+
+def copilot_builtin(search: Search) -> Iterator[UngovernedServer]:
+    """Return the servers that are part of Copilot, unless the command line disables them."""
     if "--disable-builtin-mcps" not in search.argv:
         yield UngovernedServer(
             "github-mcp-server", "built into Copilot; --disable-builtin-mcps switches it off"
@@ -99,6 +114,11 @@ def _goose(search: Search) -> Iterator[UngovernedServer]:
 def _amp(search: Search) -> Iterator[UngovernedServer]:
     if any(flag_values(search.argv, "--mcp-config")):
         yield UngovernedServer("--mcp-config", "servers given on the command line")
+
+
+def _has_servers(manifest: Path) -> bool:
+    values = _read(manifest)
+    return isinstance(values, dict) and bool(values.get("mcpServers"))
 
 
 def _read(path: Path) -> Any:

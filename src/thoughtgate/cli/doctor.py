@@ -167,7 +167,8 @@ def _check_ways() -> Iterator[Finding]:
                 if way == "inject"
                 else "rewrites its config"
             )
-            yield Finding("agents", ok=True, message=f"{agent.name}: wrap {how}")
+            other = f"; it rewrites its config {agent.rewritten}" if agent.rewritten else ""
+            yield Finding("agents", ok=True, message=f"{agent.name}: wrap {how}{other}")
 
 
 def _check_entries() -> Iterator[Finding]:

@@ -217,10 +217,11 @@ def _choose(
             raise UsageError("--no-restore leaves a rewritten config behind: omit --inject")
         wanted = "rewrite"
     # Without the changes of other wraps, which are no part of what the agent is given.
-    journals, _ = find_journals(Path(state_directory(search.env)))
+    state = Path(state_directory(search.env))
+    journals, _ = find_journals(state)
     originals = original_contents(journals)
     injecting = discover(search_for_injection(search), contents=originals)
-    choice = choose_way(injecting, wanted, remote=remote)
+    choice = choose_way(injecting, wanted, state=state, remote=remote)
     if choice.way == "inject":
         return injecting, choice
     return discover(search, contents=originals if dry_run else None), choice

@@ -49,6 +49,9 @@ ERROR: Final = "ERROR"
 TIMEOUT: Final = "TIMEOUT"
 CANCELLED: Final = "CANCELLED"
 
+OUTCOME_UNKNOWN: Final = "outcome_unknown"
+"""The kind of error of a call that may have run: who carried it ended before its answer."""
+
 NOWHERE: Final = "(none)"
 """The server id for calls that name no server; no config can contain it."""
 

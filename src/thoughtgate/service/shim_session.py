@@ -20,6 +20,7 @@ from thoughtgate.core.record_events import (
     ERROR,
     FRAME_REFUSED,
     MESSAGE,
+    OUTCOME_UNKNOWN,
     REQUEST_FAILED,
     SERVER_EVENTS,
     Record,
@@ -46,6 +47,9 @@ _PARTS: Final = 3
 """Length of a reported event: type, time, body."""
 
 
+_MAY_HAVE_RUN: Final = "the shim ended while the call ran; whether it took effect is not known"
+
+
 class UnfinishedCall(NamedTuple):
     """A call that was judged and whose end the shim has not reported."""
 
@@ -60,22 +64,22 @@ class UnfinishedCall(NamedTuple):
 
         ``unsent`` says that the shim had not yet learned that the call was allowed.
         """
-        kind = self.refused or "service_unavailable"
-        error = {
-            "class": "policy_block" if self.refused or unsent else "transport",
-            "kind": kind,
-            "message": MESSAGES[kind] if self.refused else "the shim is gone",
-        }
+        if self.refused:
+            group, kind, message = "policy_block", self.refused, MESSAGES[self.refused]
+        elif unsent:
+            group, kind, message = "policy_block", "service_unavailable", "the shim is gone"
+        else:
+            group, kind, message = "unknown", OUTCOME_UNKNOWN, _MAY_HAVE_RUN
         return call_ended(
             at,
             session.server,
             session.id,
             call_id=call_id,
             tool=self.tool,
-            status=ERROR if self.refused else CANCELLED,
+            status=CANCELLED if unsent and not self.refused else ERROR,
             latency_ms=0,
             size=0,
-            error=error,
+            error={"class": group, "kind": kind, "message": message},
         )
 
 

@@ -7,9 +7,9 @@ import pytest
 from tests.support.approvals import a_desk, a_yes, held
 from tests.support.postgres import PostgresServer
 
-from thoughtgate.core.record_events import CALL_END, Record
+from thoughtgate.core.record_events import CALL_END, OUTCOME_UNKNOWN, Record
 from thoughtgate.gate.approvals import lost_calls as module
-from thoughtgate.gate.approvals.lost_calls import MESSAGE, OUTCOME_UNKNOWN, LostCalls
+from thoughtgate.gate.approvals.lost_calls import MESSAGE, LostCalls
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.approvals import ApprovalStore

@@ -4,21 +4,19 @@
 private file. Claude Code expands ``${V}`` in it as in its own files.
 """
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from thoughtgate.agents.atomic import read_regular
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.entries import UngovernedServer
 from thoughtgate.agents.injection.claude_approvals import ClaudeApprovals, claude_settings_directory
 from thoughtgate.agents.injection.command_line import with_arguments, without_flag
-from thoughtgate.agents.injection.injection import Governed, Injection, PrivateFile
+from thoughtgate.agents.injection.injection import Governed, Injection
+from thoughtgate.agents.injection.whole_entries import whole_entries
 
 CONFIG: Final = "--mcp-config"
 STRICT: Final = "--strict-mcp-config"
-FILE: Final = "mcp.json"
 _MAX_AGENT: Final = 1024 * 1024
 """Maximum bytes of a file that defines a subagent."""
 
@@ -41,32 +39,17 @@ def managed_file(search: Search) -> str:
 def inject(given: Governed) -> Injection:
     """Return how Claude Code is started with the governed servers and no others."""
     approvals = ClaudeApprovals(given.plan.search)
-    servers: dict[str, Mapping[str, Any]] = {}
-    governed, outside, left_out = [], [], []
-    for name, stack in given.stacks().items():
-        refusals = {id(entry): approvals.refusal(entry) for entry in stack}
-        allowed = [entry for entry in stack if not refusals[id(entry)]]
-        if not allowed:
-            left_out.append(UngovernedServer(name, refusals[id(stack[-1])]))
-            continue
-        # An entry that is not approved does not hide one of the same name in another file.
-        chosen = allowed[-1]
-        value = given.value_of(chosen)
-        if value is not None:
-            governed.append(name)
-        else:
-            outside.append(given.ungoverned(chosen))
-        servers[name] = value if value is not None else chosen.raw
-    file = PrivateFile(given.folder / FILE, json.dumps({"mcpServers": servers}, indent=1).encode())
+    found = whole_entries(given, approvals.refusal)
+    file = found.private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), STRICT, values=False)
     # With "=" and before another option: the flag takes several values.
     added = (f"{CONFIG}={file.path}", STRICT)
     return Injection(
         with_arguments(own, added),
-        tuple(governed),
+        found.governed,
         files=(file,),
-        left_out=tuple(left_out),
-        outside=tuple(outside),
+        left_out=found.left_out,
+        outside=found.outside,
         warnings=tuple(_warnings(given)),
     )
 

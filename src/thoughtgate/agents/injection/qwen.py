@@ -11,18 +11,19 @@ from hashlib import sha256
 from typing import Any, Final
 
 from thoughtgate.agents.config_paths import Search, flag_values
-from thoughtgate.agents.entries import ServerEntry, UngovernedServer
+from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.expansion import expand
 from thoughtgate.agents.injection.command_line import with_arguments, without_flag
-from thoughtgate.agents.injection.injection import Governed, Injection, PrivateFile
+from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.records import read_json, table, texts
+from thoughtgate.agents.injection.whole_entries import whole_entries
+from thoughtgate.agents.ungoverned_servers import extensions
 
 SUBCOMMANDS: Final = frozenset({"channel", "extensions", "hooks", "mcp", "review", "serve"})
 """They use the servers in the files; most refuse the flags below."""
 
 CONFIG: Final = "--mcp-config"
 ALLOWED: Final = "--allowed-mcp-server-names"
-FILE: Final = "mcp.json"
 _NOBODY: Final = "no-server"
 """Without any name, the flag would let all servers start."""
 
@@ -36,32 +37,20 @@ def inject(given: Governed) -> Injection:
     """Return how Qwen Code is started with the governed servers and no others."""
     search = given.plan.search
     lists = _Lists(search)
-    servers: dict[str, Any] = {}
-    governed, outside = [], []
-    left_out = list(_extensions(search))
-    for name, stack in given.stacks().items():
-        # An entry that is not approved hides one of the same name in another file.
-        chosen = stack[-1]
-        refusal = lists.refusal(name) or _refusal(chosen, given)
-        if refusal:
-            left_out.append(UngovernedServer(name, refusal))
-            continue
-        value = given.value_of(chosen)
-        if value is not None:
-            governed.append(name)
-        else:
-            outside.append(given.ungoverned(chosen))
-        servers[name] = _expanded(value if value is not None else chosen.raw, given)
-    file = PrivateFile(given.folder / FILE, json.dumps({"mcpServers": servers}, indent=1).encode())
+    found = whole_entries(
+        given, lambda one: lists.refusal(one.id) or _refusal(one, given), refused_hides=True
+    )
+    found = found._replace(servers=_expanded(found.servers, given))
+    file = found.private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), ALLOWED)
-    allowed = [f"{ALLOWED}={name}" for name in servers or (_NOBODY,)]
+    allowed = [f"{ALLOWED}={name}" for name in found.servers or (_NOBODY,)]
     # The list of names would take the words after it, so that another option follows.
     return Injection(
         with_arguments(own, (*allowed, f"{CONFIG}={file.path}")),
-        tuple(governed),
+        found.governed,
         files=(file,),
-        left_out=tuple(left_out),
-        outside=tuple(outside),
+        left_out=(*extensions(search.home / ".qwen", "qwen-extension.json"), *found.left_out),
+        outside=found.outside,
     )
 
 
@@ -138,13 +127,3 @@ def _expanded(value: Any, given: Governed) -> Any:
     if isinstance(value, list | tuple):
         return [_expanded(one, given) for one in value]
     return value
-
-
-def _extensions(search: Search) -> list[UngovernedServer]:
-    """Return the extensions whose servers the flags keep from starting."""
-    folder = search.home / ".qwen" / "extensions"
-    return [
-        UngovernedServer(str(manifest), "servers of an extension")
-        for manifest in sorted(folder.glob("*/qwen-extension.json"))
-        if read_json(manifest).get("mcpServers")
-    ]

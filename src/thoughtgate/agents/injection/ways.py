@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from thoughtgate.agents.catalog import Way, usual_way
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan
-from thoughtgate.agents.injection import claude_code, codex, opencode, qwen
+from thoughtgate.agents.injection import claude_code, codex, copilot, gemini, opencode, qwen
 from thoughtgate.agents.injection.claude_plugins import plugin_layers
 from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
@@ -16,6 +17,8 @@ from thoughtgate.errors import ConfigError, Problem, UsageError
 _INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
     "claude-code": claude_code.inject,
     "codex": codex.inject,
+    "copilot": copilot.inject,
+    "gemini": gemini.inject,
     "opencode": opencode.inject,
     "qwen": qwen.inject,
 }
@@ -23,6 +26,7 @@ _INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
 _SUBCOMMANDS: Final = {
     "claude-code": claude_code.SUBCOMMANDS,
     "codex": codex.SUBCOMMANDS,
+    "copilot": copilot.SUBCOMMANDS,
     "qwen": qwen.SUBCOMMANDS,
 }
 """Words on an agent's command line that use the servers in its files."""
@@ -69,12 +73,13 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def choose_way(plan: Plan, wanted: Way | None, *, remote: bool = True) -> Choice:
+def choose_way(plan: Plan, wanted: Way | None, *, state: Path, remote: bool = True) -> Choice:
     """Choose between injecting and rewriting.
 
     Args:
         plan: the agent's servers, discovered for injecting.
         wanted: what the user asked for.
+        state: the directory below which private files are written.
         remote: whether remote servers are to be put behind the gate.
 
     Raises:
@@ -82,7 +87,7 @@ def choose_way(plan: Plan, wanted: Way | None, *, remote: bool = True) -> Choice
     """
     if wanted == "rewrite":
         return Choice("rewrite")
-    obstacle = _obstacle(plan, remote=remote)
+    obstacle = _obstacle(plan, state, remote=remote)
     if wanted == "inject" and obstacle:
         raise UsageError(f"--inject is not possible: {obstacle}; omit it, or use --rewrite")
     if wanted is None and usual_way(plan.agent.type) == "rewrite":
@@ -90,7 +95,7 @@ def choose_way(plan: Plan, wanted: Way | None, *, remote: bool = True) -> Choice
     return Choice("rewrite", obstacle) if obstacle else Choice("inject")
 
 
-def _obstacle(plan: Plan, *, remote: bool) -> str:
+def _obstacle(plan: Plan, state: Path, *, remote: bool) -> str:
     """Return why servers cannot be given to this command; empty if they can."""
     agent, search = plan.agent, plan.search
     if not can_inject(agent.type):
@@ -100,14 +105,20 @@ def _obstacle(plan: Plan, *, remote: bool) -> str:
     if not search.is_agent:
         return f"{search.argv[0]} may not pass on what {agent.name} is started with"
     word = first_word_of(search.argv, _SUBCOMMANDS.get(agent.type, frozenset()))
-    return f"'{word}' uses the servers in the files" if word else _own_obstacle(plan, remote=remote)
+    if word:
+        return f"'{word}' uses the servers in the files"
+    return _own_obstacle(plan, state, remote=remote)
 
 
-def _own_obstacle(plan: Plan, *, remote: bool) -> str:
+def _own_obstacle(plan: Plan, state: Path, *, remote: bool) -> str:
     """Return what only one agent has as an obstacle; empty if there is none."""
     kind = plan.agent.type
     if kind == "claude-code" and (managed := claude_code.managed_file(plan.search)):
         return f"Claude Code takes its servers only from {managed}, which an administrator manages"
+    if kind == "copilot":
+        return copilot.obstacle(plan.search.argv)
+    if kind == "gemini":
+        return gemini.obstacle(plan.search, state)
     if kind == "codex" and remote and plan.with_status("remote"):
         return "Codex cannot be given a command for a server that its files reach by a URL"
     return ""

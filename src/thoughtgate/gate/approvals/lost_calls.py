@@ -7,14 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from thoughtgate.core.record_events import ERROR, Record, call_ended
+from thoughtgate.core.record_events import ERROR, OUTCOME_UNKNOWN, Record, call_ended
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.clock import now
 from thoughtgate.stores.gates import RENEW_S
 from thoughtgate.stores.running_calls import LostCall
-
-OUTCOME_UNKNOWN: Final = "outcome_unknown"
-"""The kind of error on the record."""
 
 MESSAGE: Final = "the gate died while the call ran; whether it took effect is not known"
 
