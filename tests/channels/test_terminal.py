@@ -9,14 +9,15 @@ from tests.support.approvals import NOW, a_no, a_yes, an_approval
 from thoughtgate.channels.terminal import (
     MAX_LINES,
     Answer,
+    approval_rows,
+    grant_rows,
     identity,
     parse_answer,
     render_countdown,
-    render_grants,
     render_left,
     render_question,
-    render_table,
 )
+from thoughtgate.cli.tables import table_lines
 from thoughtgate.core.approval import Reviewer
 from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember, grant_from
 
@@ -84,17 +85,19 @@ def test_nothing_from_an_agent_can_steer_the_terminal(hostile: str) -> None:
         + hostile.encode("unicode_escape").decode("ascii").replace("\\x", "\\u00")
         + '"}',
     )
-    for text in (render_question(asked, NOW), render_table([asked], NOW)):
+    table = "\n".join(table_lines(("id", "tool", "arguments"), approval_rows([asked], NOW)))
+    for text in (render_question(asked, NOW), table):
         assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_a_table_has_one_line_each() -> None:
+def test_a_row_has_the_time_left_and_short_arguments() -> None:
     asked = an_approval(arguments='{"a":"' + "x" * 500 + '"}')
-    lines = render_table([asked, an_approval(status="used", id="zz")], NOW).splitlines()
-    assert lines[0].split() == ["ID", "STATUS", "SERVER", "TOOL", "LEFT", "ARGUMENTS"]
-    assert len(lines) == 3
-    assert lines[1].startswith("k3f9ab  pending  files   delete_file  5:00")
-    assert lines[1].endswith("…")
+    rows = approval_rows([asked, an_approval(status="used", id="zz")], NOW)
+    assert list(rows[0]) == ["id", "status", "server", "tool", "left", "arguments"]
+    assert list(rows[0].values())[:5] == ["k3f9ab", "pending", "files", "delete_file", "5:00"]
+    assert len(rows[0]["arguments"]) == 60
+    assert rows[0]["arguments"].endswith("…")
+    assert rows[1]["left"] == ""
 
 
 @pytest.mark.parametrize(
@@ -119,12 +122,14 @@ def test_grants_say_what_they_allow_and_until_when() -> None:
         a_grant(Remember(UNTIL, EXACT, 7200)),
         a_grant(Remember(UNTIL, EXACT, 600)),
     ]
-    lines = render_grants(grants, NOW).splitlines()
-    assert "any arguments" in lines[1]
-    assert "session s1 ends" in lines[1]
-    assert "used once" in lines[2]
-    assert "2h00m more" in lines[3]
-    assert "10m more" in lines[4]
+    rows = grant_rows(grants, NOW)
+    assert rows[0]["allows"] == "any arguments"
+    assert [row["until"] for row in rows] == [
+        "session s1 ends",
+        "used once",
+        "2h00m more",
+        "10m more",
+    ]
 
 
 @pytest.mark.parametrize(

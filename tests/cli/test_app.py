@@ -176,3 +176,39 @@ def test_help_after_the_separator_is_not_ours() -> None:
 
 def test_the_shim_is_run_by_the_entry_point() -> None:
     assert run(["shim", "--", "x"]) == 2
+
+
+WITHOUT_JSON = {
+    "wrap": "runs the agent, whose output this is",
+    "shim": "stdout carries MCP",
+    "proxy": "stdout carries MCP, or the record",
+    "serve": "stdout carries MCP, or the record",
+    "tui": "draws on the terminal",
+    "audit export": "prints one of the formats of --format",
+}
+"""Commands that print no data of their own, with the reason."""
+
+
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", {})
+    for key, one in inner.items():
+        yield from _leaves(one, f"{name} {key}")
+    if not inner:
+        yield name, command
+
+
+def test_every_command_that_prints_data_takes_json() -> None:
+    without = {"shim"}  # it is no typer application
+    for one in COMMANDS:
+        if one.module:
+            module = importlib.import_module(f"thoughtgate.cli.{one.module}")
+            for name, command in _leaves(get_command(module.app), one.name):
+                options = {option for each in command.params for option in each.opts}
+                without |= set() if "--json" in options else {name}
+
+    assert without == set(WITHOUT_JSON)
+
+
+@pytest.mark.parametrize("name", ["status", "approvals list", "limits list", "servers list"])
+def test_what_changes_by_itself_can_be_watched(name: str) -> None:
+    assert "--watch" in thoughtgate(*name.split(), "--help").stdout

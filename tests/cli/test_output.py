@@ -10,6 +10,7 @@ from thoughtgate.cli.output import (
     create_file,
     is_without_colour,
     say,
+    watch_report,
     write_json,
     write_report,
 )
@@ -65,3 +66,50 @@ def test_a_created_file_is_private_and_never_overwrites(tmp_path: Path) -> None:
             create_file(taken, "changed")
     assert path.read_text() == "schema: 1\n"
     assert not (tmp_path / "elsewhere.yaml").exists()
+
+
+class _StopError(Exception):
+    pass
+
+
+def _watch(values: list[list[int]], *, as_json: bool) -> None:
+    left = list(values)
+
+    def pause(_: float) -> None:
+        if not left:
+            raise _StopError
+
+    with pytest.raises(_StopError):
+        watch_report(
+            lambda: (value := left.pop(0), map(str, value)),
+            as_json=as_json,
+            watch=True,
+            nothing="nothing there",
+            pause=pause,
+        )
+
+
+def test_a_watched_report_is_printed_again_when_it_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _watch([[1], [1], [], [2, 3]], as_json=False)
+
+    shown = capsys.readouterr()
+    assert shown.out == "1\n2\n3\n"
+    assert shown.err == "nothing there\n"
+
+
+def test_a_watched_report_is_one_line_of_json_each(capsys: pytest.CaptureFixture[str]) -> None:
+    _watch([[1], [1], [2, 3]], as_json=True)
+
+    assert capsys.readouterr().out == "[1]\n[2, 3]\n"
+
+
+def test_a_terminal_shows_the_newest_report_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+
+    _watch([[1], [2]], as_json=False)
+
+    assert capsys.readouterr().out.count("\x1b[H\x1b[2J") == 2

@@ -41,12 +41,17 @@ def test_servers_are_listed(tmp_path: Path, config: Path) -> None:
             "name": "files",
             "kind": "stdio",
             "target": "files-server",
+            "args": [],
+            "runs": "files-server",
+            "env": [],
+            "headers": [],
             "enabled": True,
             "eager": False,
             "namespaces": [],
+            "status": "not running",
         }
     ]
-    assert "files  stdio  files-server" in run(tmp_path, "list").stdout
+    assert "files  stdio  not running  files-server" in run(tmp_path, "list").stdout
     assert config.read_text() == TEXT
 
 
@@ -139,3 +144,57 @@ def test_a_trusted_file_stays_trusted_when_its_servers_change(tmp_path: Path) ->
         "files",
         "git",
     ]
+
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+def test_the_list_shows_what_is_run_without_secrets(tmp_path: Path, config: Path) -> None:
+    config.write_text(
+        f"{TEXT}  git: {{command: npx, args: [-y, 'a server', --token, {TOKEN}], env: {{K: v}}}}\n"
+        f"  web: {{url: 'https://example.com/mcp?api_key=pa55word99abcdef'}}\n  off: {{command: x, enabled: false}}\n"
+    )
+
+    table, told = run(tmp_path, "list").stdout, run(tmp_path, "list", "--json").stdout
+
+    assert table.splitlines()[0].split() == ["ID", "KIND", "STATUS", "RUNS"]
+    assert "npx -y 'a server' --token" in table
+    assert "not running" in table
+    assert "disabled" in table
+    assert json.loads(told)[1]["env"] == ["K"]
+    for text in (table, told):
+        assert TOKEN not in text
+        assert "pa55word99" not in text
+
+
+def test_pasted_secrets_are_named_and_kept_unless_told_otherwise(
+    tmp_path: Path, config: Path
+) -> None:
+    done = run(tmp_path, "add", "--id", "git", "--env", f"GITHUB_TOKEN={TOKEN}", "--", "npx")
+
+    assert done.returncode == 0
+    assert "git.env.GITHUB_TOKEN contains a GitHub token" in done.stderr
+    assert "--move-secrets" in done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    assert TOKEN in config.read_text()
+    kept = run(
+        tmp_path, "add", "--keep-secrets", "--id", "b", "--env", f"T_TOKEN={TOKEN}", "--", "x"
+    )
+    assert "--move-secrets" not in kept.stderr
+
+
+def test_pasted_secrets_move_to_variables_and_the_rest_of_the_file_stays(
+    tmp_path: Path, config: Path
+) -> None:
+    block = {"mcpServers": {"git": {"command": "npx", "env": {"GITHUB_TOKEN": TOKEN}}}}
+
+    done = run(tmp_path, "add", "--move-secrets", "--from", "-", stdin=json.dumps(block))
+
+    assert done.returncode == 0, done.stderr
+    text = config.read_text()
+    assert TOKEN not in text + done.stdout + done.stderr
+    assert "GITHUB_TOKEN: ${GITHUB_TOKEN}" in text
+    assert text.startswith(TEXT)
+    file = tmp_path / "variables.env"
+    assert file.read_text("utf-8") == f"GITHUB_TOKEN={TOKEN}\n"
+    assert f"set -a; . {file}; set +a" in done.stderr

@@ -89,39 +89,35 @@ def render_whole(parts: Iterable[str]) -> Iterable[str]:
     yield "\n"
 
 
-def render_table(approvals: list[Approval], now: float) -> str:
-    """Return approvals as a table, one line each."""
-    head = ("ID", "STATUS", "SERVER", "TOOL", "LEFT", "ARGUMENTS")
-    rows = [
-        (
-            each.id,
-            each.status,
-            visible(each.server),
-            visible(each.tool),
-            render_left(each, now),
-            _cut(visible(each.arguments)),
-        )
+def approval_rows(approvals: list[Approval], now: float) -> list[dict[str, str]]:
+    """Return approvals as rows of a table, by column."""
+    return [
+        {
+            "id": each.id,
+            "status": each.status,
+            "server": each.server,
+            "tool": each.tool,
+            "left": render_left(each, now),
+            "arguments": _cut(visible(each.arguments)),
+        }
         for each in approvals
     ]
-    return _columns([head, *rows])
 
 
-def render_grants(grants: list[Grant], now: float) -> str:
-    """Return grants as a table, one line each."""
-    head = ("ID", "SERVER", "TOOL", "ALLOWS", "UNTIL", "BY", "USES")
-    rows = [
-        (
-            each.id,
-            visible(each.server),
-            visible(each.tool),
-            "any arguments" if each.scope == TOOL else "the same arguments",
-            _until(each, now),
-            visible(each.by),
-            str(each.uses),
-        )
+def grant_rows(grants: list[Grant], now: float) -> list[dict[str, str]]:
+    """Return grants as rows of a table, by column."""
+    return [
+        {
+            "id": each.id,
+            "server": each.server,
+            "tool": each.tool,
+            "allows": "any arguments" if each.scope == TOOL else "the same arguments",
+            "until": _until(each, now),
+            "by": each.by,
+            "uses": str(each.uses),
+        }
         for each in grants
     ]
-    return _columns([head, *rows])
 
 
 def render_left(approval: Approval, now: float) -> str:
@@ -164,7 +160,7 @@ def _decided(approval: Approval) -> str:
 
 def _until(grant: Grant, now: float) -> str:
     if grant.lifetime == SESSION:
-        return f"session {visible(grant.session.rpartition('/')[2])} ends"
+        return f"session {grant.session.rpartition('/')[2]} ends"
     if grant.lifetime == "once":
         return "used once"
     minutes = max(0, round((grant.expires_at - now) / 60))
@@ -174,12 +170,3 @@ def _until(grant: Grant, now: float) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
-
-
-def _columns(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-    return "\n".join(lines) + "\n"

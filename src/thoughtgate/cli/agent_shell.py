@@ -30,6 +30,7 @@ WHO_MAY_RUN: Final = {
     "audit stats": ANYBODY,
     "audit tail": ANYBODY,
     "audit verify": ANYBODY,
+    "completion": PERSON,  # it writes to the start files of shells
     "console": PERSON,  # it prints a link that signs in whoever opens it
     "demo": ANYBODY,  # it has a state directory of its own
     "doctor": ANYBODY,

@@ -74,6 +74,7 @@ COMMANDS: Final = (
         "demonstration.demo",
         "See calls being forwarded, hidden, denied, limited and held.",
     ),
+    Command("completion", "shell.completion", "Complete commands and options with the Tab key."),
     Command("policy", "policy.group", "Explain, lint, test, learn, compare and replay policies."),
 )
 

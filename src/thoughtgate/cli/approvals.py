@@ -7,27 +7,29 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from typer import Argument, Option
 
 from thoughtgate.channels.approval_view import approval_object, grant_object
 from thoughtgate.channels.terminal import (
+    approval_rows,
+    grant_rows,
     identity,
-    render_grants,
     render_question,
-    render_table,
     render_whole,
 )
 from thoughtgate.cli.options import (
     ConfigOption,
     JsonOption,
+    WatchOption,
     command_app,
     examples,
     find_store,
     require_choice,
 )
-from thoughtgate.cli.output import write_json, write_report
+from thoughtgate.cli.output import watch_report, write_json, write_report
+from thoughtgate.cli.tables import table_lines
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Grant, Remember
@@ -39,6 +41,9 @@ from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.approvals import ApprovalStore
 
 _Found = TypeVar("_Found", Approval, Grant)
+
+COLUMNS: Final = ("id", "status", "server", "tool", "left", "arguments")
+GRANT_COLUMNS: Final = ("id", "server", "tool", "allows", "until", "by", "uses")
 
 app = command_app(
     "List approval requests and answer them.",
@@ -77,21 +82,31 @@ ReasonOption = Annotated[
 
 
 @app.command(
-    "list", epilog=examples("thoughtgate approvals list", "thoughtgate approvals list --all --json")
+    "list",
+    epilog=examples(
+        "thoughtgate approvals list",
+        "thoughtgate approvals list --watch",
+        "thoughtgate approvals list --all --json",
+    ),
 )
 def list_approvals(
     *,
     all_: Annotated[bool, Option("--all", help="Include closed requests.")] = False,
+    watch: WatchOption = False,
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
     """List pending approval requests, oldest first."""
     with _store(config) as store:
-        found = store.listed() if all_ else store.listed(PENDING)
-        lines = render_table(found, time.time()).splitlines() if found else []
-        write_report([approval_object(each) for each in found], lines, as_json=json_)
-        if not found and not json_:
-            sys.stderr.write("There are no pending approval requests.\n")
+
+        def read() -> tuple[Any, Iterator[str]]:
+            _settle(store)
+            found = store.listed() if all_ else store.listed(PENDING)
+            lines = table_lines(COLUMNS, approval_rows(found, time.time()))
+            return [approval_object(each) for each in found], lines
+
+        nothing = f"There are no {'' if all_ else 'pending '}approval requests."
+        watch_report(read, as_json=json_, watch=watch, nothing=nothing)
 
 
 @app.command(epilog=examples("thoughtgate approvals show k3f9ab"))
@@ -171,7 +186,7 @@ def list_grants(*, config: ConfigOption = None, json_: JsonOption = False) -> No
     """List remembered approvals."""
     with _store(config) as store:
         found = store.grants(time.time())
-        lines = render_grants(found, time.time()).splitlines() if found else []
+        lines = table_lines(GRANT_COLUMNS, grant_rows(found, time.time()))
         write_report([grant_object(each) for each in found], lines, as_json=json_)
         if not found and not json_:
             sys.stderr.write("There are no remembered approvals.\n")

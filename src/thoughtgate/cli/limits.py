@@ -1,19 +1,31 @@
 """``thoughtgate limits``: show how much of each limit is used, and let a limit start anew."""
 
 import os
-import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument
 
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
-from thoughtgate.cli.output import write_report
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    WatchOption,
+    command_app,
+    examples,
+    read_config,
+)
+from thoughtgate.cli.output import counted, watch_report, write_report
+from thoughtgate.cli.tables import table_lines
 from thoughtgate.config.durations import render_duration
 from thoughtgate.errors import ThoughtGateError, UsageError, visible
 from thoughtgate.gate.open_governor import store_location
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.limits import Limit
 from thoughtgate.status.limit_counts import describe_count, read_limit_counts, reset_limit
+from thoughtgate.stores.open_database import StoreLocation
+
+if TYPE_CHECKING:
+    from thoughtgate.gate.config_files import Loaded
 
 IN_MEMORY = "counted by each gate in its memory; restart the gate to start anew"
 
@@ -23,11 +35,23 @@ app = command_app(
 )
 
 
-@app.command("list", epilog=examples("thoughtgate limits list", "thoughtgate limits list --json"))
-def list_limits(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
+@app.command("list", epilog=examples("thoughtgate limits list", "thoughtgate limits list --watch"))
+def list_limits(
+    *, watch: WatchOption = False, config: ConfigOption = None, json_: JsonOption = False
+) -> None:
     """List the limits of the config, with the counts that several gates or workers share."""
     loaded = read_config(config)
     location = store_location(loaded, state_directory(os.environ))
+    watch_report(
+        lambda: _limits(loaded, location),
+        as_json=json_,
+        watch=watch,
+        nothing="The config has no limits; add some under limits: in the config.",
+    )
+
+
+def _limits(loaded: "Loaded", location: StoreLocation) -> tuple[Any, Iterator[str]]:
+    """Return the limits as JSON and as lines of text."""
     counts = read_limit_counts(location) if loaded.policy.limits else []
     found: list[dict[str, Any]] = [
         {
@@ -36,15 +60,13 @@ def list_limits(*, config: ConfigOption = None, json_: JsonOption = False) -> No
         }
         for limit in loaded.policy.limits
     ]
-    lines = []
-    for limit, one in zip(loaded.policy.limits, found, strict=True):
-        lines.append(f"{visible(limit.id)}: {_words(limit)}")
-        lines += [f"  {visible(describe_count(count))}" for count in one["counts"]]
-        if not one["counts"]:
-            lines.append(f"  {'not used yet' if location.is_shared else IN_MEMORY}")
-    write_report(found, lines, as_json=json_)
-    if not found and not json_:
-        sys.stderr.write("The config has no limits.\n")
+    unused = "not used yet" if location.is_shared else IN_MEMORY
+    rows = [
+        {"limit": limit.id, "allows": _words(limit), "used": used}
+        for limit, one in zip(loaded.policy.limits, found, strict=True)
+        for used in (list(map(describe_count, one["counts"])) or [unused])
+    ]
+    return found, table_lines(("limit", "allows", "used"), rows)
 
 
 @app.command(epilog=examples("thoughtgate limits reset searches"))
@@ -100,5 +122,5 @@ def _words(limit: Limit) -> str:
     if limit.duplicate_s:
         parts.append(f"no repeat within {render_duration(limit.duplicate_s)}")
     if limit.breaker:
-        parts.append(f"breaker after {limit.breaker.failures:,} failures")
+        parts.append(f"breaker after {counted(limit.breaker.failures, 'failure')}")
     return ", ".join(parts) + (f", per {limit.scope}" if limit.scope else "")

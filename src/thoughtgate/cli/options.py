@@ -34,6 +34,10 @@ StateDirOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print JSON on stdout.")]
+WatchOption = Annotated[
+    bool,
+    Option("--watch", help="Print it again whenever it changes, until Ctrl-C."),
+]
 ProfileOption = Annotated[
     str, Option(metavar="NAME", help="production or development; overrides the config.")
 ]

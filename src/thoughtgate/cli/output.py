@@ -3,11 +3,17 @@
 import json
 import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from thoughtgate.errors import visible
+
+REFRESH_S: Final = 1.0
+"""How often ``--watch`` looks again."""
+
+_CLEAR: Final = "\x1b[H\x1b[2J\x1b[3J"
 
 
 def write_json(value: Any) -> None:
@@ -21,6 +27,39 @@ def write_report(value: Any, lines: Iterable[str], *, as_json: bool) -> None:
         write_json(value)
     else:
         sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def watch_report(
+    read: Callable[[], tuple[Any, Iterable[str]]],
+    *,
+    as_json: bool,
+    watch: bool = False,
+    nothing: str = "",
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Print a result like ``write_report``; with ``watch``, again whenever it has changed.
+
+    A terminal shows the newest result only. Elsewhere each is printed below the one before; as
+    JSON, each is one line, so that a program can read them one by one. ``nothing`` says on stderr
+    that there is nothing to show, because a program that reads stdout expects rows there.
+    """
+    shown = None
+    clears = watch and not as_json and sys.stdout.isatty()
+    while True:
+        value, lines = read()
+        if as_json:
+            text = json.dumps(value, indent=None if watch else 2) + "\n"
+        else:
+            text = "".join(f"{line}\n" for line in lines)
+        if text != shown:
+            sys.stdout.write(f"{_CLEAR}{text}" if clears else text)
+            sys.stdout.flush()
+            if not text and nothing:
+                sys.stderr.write(f"{nothing}\n")
+        if not watch:
+            return
+        shown = text
+        pause(REFRESH_S)
 
 
 def create_file(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ import secrets
 import string
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -157,8 +158,10 @@ class ServerFile:
                 left.append(str(name))
         return left
 
-    def save(self) -> None:
+    def save(self, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         """Validate the whole config and replace the file.
+
+        ``variables`` are set for the validation; the config may refer to them.
 
         Raises:
             ConfigError: the edit would make the config invalid; the file is unchanged.
@@ -170,7 +173,7 @@ class ServerFile:
         load_settings(
             text,
             file=str(self.path),
-            env=self._environ,
+            env={**self._environ, **variables},
             read_text=lambda name: (self.path.parent / name).read_text("utf-8"),
             channels=installed_channels,
         )

@@ -2,29 +2,47 @@
 
 import os
 import re
+import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
-from typer import Argument, Option
+from typer import Argument, Option, confirm
 
+from thoughtgate.cli.inspection.pasted_secrets import (
+    FILE,
+    find_secrets,
+    save_variables,
+    saved_variables,
+)
+from thoughtgate.cli.inspection.pasted_secrets import move_secrets as move_found
 from thoughtgate.cli.options import (
     HELP_NAMES,
     ConfigOption,
     JsonOption,
+    WatchOption,
     command_app,
     examples,
     read_config,
 )
-from thoughtgate.cli.output import write_report
+from thoughtgate.cli.output import watch_report, write_report
 from thoughtgate.cli.server_entries import MAX_PASTED, ServerFile, known_fields, parse_pasted
+from thoughtgate.cli.status import STYLES
+from thoughtgate.cli.tables import table_lines
+from thoughtgate.config.settings import Settings
 from thoughtgate.core.envelope import render_time
-from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.errors import ConfigError, Problem, UsageError, visible
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.config_files import config_digest, find_config
 from thoughtgate.gate.policy_files.trusted_files import is_trusted, trust_file
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.policy.redaction import Redactor
+from thoughtgate.status.overview import gather_gates
 
+NOT_RUNNING: Final = "not running"
+DISABLED: Final = "disabled"
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 app = command_app(
@@ -33,32 +51,66 @@ app = command_app(
 )
 
 
-@app.command("list", epilog=examples("thoughtgate servers list", "thoughtgate servers list --json"))
-def list_command(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
-    """List the servers in the config without starting them."""
-    settings = read_config(config).settings
-    found: list[dict[str, Any]] = [
-        {
-            "id": server.id,
-            "name": server.name or server.id,
-            "kind": "http" if server.url else "stdio",
-            "target": server.url or server.command,
-            "enabled": server.enabled,
-            "eager": server.eager,
-            "namespaces": [name for name, ids in settings.namespaces.items() if server.id in ids],
-        }
-        for ident, server in settings.servers.items()
-        if ident != "*"
-    ]
-    if not found and not json_:
-        sys.stderr.write("No servers are configured; add one with: thoughtgate servers add\n")
-    width = max((len(one["id"]) for one in found), default=0)
-    lines = (
-        f"{one['id']:<{width}}  {one['kind']:<5}  {one['target']}"
-        + ("" if one["enabled"] else "  (disabled)")
-        for one in found
+@app.command(
+    "list",
+    epilog=examples(
+        "thoughtgate servers list",
+        "thoughtgate servers list --watch",
+        "thoughtgate servers list --json",
+    ),
+)
+def list_command(
+    *, watch: WatchOption = False, config: ConfigOption = None, json_: JsonOption = False
+) -> None:
+    """List the servers in the config, what is run for each, and whether it runs.
+
+    No server is started. Secrets are masked; of variables and headers, only the names are shown.
+    """
+    watch_report(
+        lambda: _servers(read_config(config).settings),
+        as_json=json_,
+        watch=watch,
+        nothing="No servers are configured; add one with: thoughtgate servers add",
     )
-    write_report(found, lines, as_json=json_)
+
+
+def _servers(settings: Settings) -> tuple[list[dict[str, Any]], Iterator[str]]:
+    """Return the servers as JSON and as a table."""
+    states = _states()
+    mask = Redactor()
+    found: list[dict[str, Any]] = []
+    for ident, server in settings.servers.items():
+        if ident == "*":
+            continue
+        # As a list, because the word before a value may say that it is a secret.
+        command = [server.command, *mask.mask_value(list(server.args))]
+        found.append(
+            {
+                "id": server.id,
+                "name": server.name or server.id,
+                "kind": "http" if server.url else "stdio",
+                "target": mask.mask_text(server.url) or server.command,
+                "args": command[1:],
+                "runs": mask.mask_text(server.url) or shlex.join(command),
+                "env": sorted(server.env),
+                "headers": sorted(server.headers),
+                "enabled": server.enabled,
+                "eager": server.eager,
+                "namespaces": [
+                    name for name, ids in settings.namespaces.items() if server.id in ids
+                ],
+                "status": states.get(ident, NOT_RUNNING) if server.enabled else DISABLED,
+            }
+        )
+    return found, table_lines(("id", "kind", "status", "runs"), found, STYLES)
+
+
+def _states() -> dict[str, str]:
+    """Return the states of servers, as the gates on this machine tell them."""
+    gates = gather_gates(state_directory(os.environ))
+    return {
+        str(one["id"]): str(one["status"]) for gate in gates for one in gate.get("servers") or ()
+    }
 
 
 @app.command(
@@ -100,6 +152,13 @@ def add_command(
     replace: Annotated[
         bool, Option("--replace", help="Replace existing entries with the same id.")
     ] = False,
+    move_secrets: Annotated[
+        bool | None,
+        Option(
+            "--move-secrets/--keep-secrets",
+            help="Write secrets of the entry to a file of variables and refer to them. Default: ask in a terminal.",
+        ),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Add a server to the config file, or import the servers of an agent's config.
@@ -113,11 +172,13 @@ def add_command(
         raise UsageError(f"--id must be 1 to 64 letters, digits, '-', '_' or '.' (got {ident!r})")
     file = _open(config)
     if source:
-        added = [_take(file, *one, replace=replace) for one in parse_pasted(_read(source)).items()]
+        entries = [(one, _known(one, entry)) for one, entry in parse_pasted(_read(source)).items()]
     else:
-        added = [file.add(ident, _entry(command or [], name, url, env or []), replace=replace)]
-    _save(file)
-    report = {"file": str(file.path), "added": added}
+        entries = [(ident, _entry(command or [], name, url, env or []))]
+    variables = _without_secrets(entries, move=move_secrets)
+    added = [file.add(one, entry, replace=replace) for one, entry in entries]
+    _save(file, variables)
+    report = {"file": str(file.path), "added": added, "variables": sorted(variables)}
     write_report(report, (f"Added {one} to {file.path}" for one in added), as_json=json_)
 
 
@@ -148,21 +209,63 @@ def _open(config: str | None) -> ServerFile:
     return ServerFile(Path(path), os.environ)
 
 
-def _save(file: ServerFile) -> None:
+def _save(file: ServerFile, variables: Mapping[str, str] = MappingProxyType({})) -> None:
     """Write the file; a project's file that was trusted before stays trusted."""
     state, path = state_directory(os.environ), str(file.path)
     was_trusted = is_trusted(state, path, config_digest(path, os.environ))
-    file.save()
+    if variables:
+        place = Path(state, FILE)
+        Path(state).mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Before the config, which without them would be the only place that had the values.
+        save_variables(place, variables)
+    file.save(variables)
+    if variables:
+        sys.stderr.write(
+            f"Wrote {', '.join(sorted(variables))} to {place}. Before you start a gate, run:"
+            f" set -a; . {shlex.quote(str(place))}; set +a\n"
+        )
     if was_trusted:
-        trust_file(state, path, config_digest(path, os.environ), render_time(now()))
+        environ = {**os.environ, **variables}
+        trust_file(state, path, config_digest(path, environ), render_time(now()))
 
 
-def _take(file: ServerFile, ident: str, entry: dict[str, Any], *, replace: bool) -> str:
-    """Add a pasted entry, and report fields that ThoughtGate does not use."""
+def _without_secrets(
+    entries: list[tuple[str, dict[str, Any]]], *, move: bool | None
+) -> dict[str, str]:
+    """Warn about secrets in new entries; if the user agrees, replace them by variables.
+
+    Returns the variables with their values.
+    """
+    found = [(ident, entry, find_secrets(entry)) for ident, entry in entries]
+    for ident, _, secrets in found:
+        for one in secrets:
+            sys.stderr.write(
+                f"Warning: {visible(f'{ident}.{one.where}'.lstrip('.'))} contains {one.what};"
+                " whoever can read the config can use it.\n"
+            )
+    if not any(secrets for _, _, secrets in found):
+        return {}
+    if move is None and sys.stdin.isatty() and sys.stderr.isatty():
+        move = confirm("Move the secrets to variables?", default=True, err=True)
+    if not move:
+        if move is None:
+            sys.stderr.write(
+                "Run the command with --move-secrets to keep them out of the config.\n"
+            )
+        return {}
+    moved: dict[str, str] = {}
+    taken = {**os.environ, **saved_variables(Path(state_directory(os.environ), FILE))}
+    for ident, entry, secrets in found:
+        moved |= move_found(ident, entry, secrets, {**taken, **moved})
+    return moved
+
+
+def _known(ident: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a pasted entry with the fields that ThoughtGate uses, and report the others."""
     kept, left = known_fields(entry)
     if left:
         sys.stderr.write(f"Ignored unsupported fields of {ident}: {', '.join(left)}\n")
-    return file.add(ident, kept, replace=replace)
+    return kept
 
 
 def _entry(command: list[str], name: str, url: str, env: list[str]) -> dict[str, Any]:

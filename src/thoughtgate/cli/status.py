@@ -1,19 +1,25 @@
 """``thoughtgate status``: running gates, pending approvals and the latest calls."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 from typer import Exit, Option
 
 from thoughtgate.agents.installs.survey import BROKEN, NOT_GOVERNED, ServerState
 from thoughtgate.cli.installs.agent_servers import agent_servers, by_agent
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
-from thoughtgate.cli.output import write_json
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    WatchOption,
+    command_app,
+    examples,
+    find_store,
+)
+from thoughtgate.cli.output import watch_report
+from thoughtgate.cli.tables import paint, shown_time, table_lines
 from thoughtgate.errors import EXIT_FAILURE, visible
 from thoughtgate.status.limit_counts import describe_count
 from thoughtgate.status.overview import describe_server, gather_status
@@ -40,12 +46,14 @@ TITLES: Final = {"ts": "when", "latency_ms": "ms", "expires_at": "expires"}
 @app.command(
     epilog=examples(
         "thoughtgate status",
+        "thoughtgate status --watch",
         "thoughtgate status --json --calls 50",
         "thoughtgate status -c team.yaml",
     )
 )
 def status(
     *,
+    watch: WatchOption = False,
     config: ConfigOption = None,
     json_: JsonOption = False,
     calls: Annotated[
@@ -56,152 +64,140 @@ def status(
 
     If the config names a PostgreSQL store, this includes all gates that share it.
     """
-    found = gather_status(os.environ, calls, find_store(config))
-    servers = agent_servers(Path(found["state"]))
-    found["agents"] = [one.as_json() for one in servers]
-    if json_:
-        write_json(found)
-    else:
-        console = Console(highlight=False)
-        _show(console, found)
-        _show_agents(console, servers)
+    found: dict[str, Any] = {}
+
+    def read() -> tuple[Any, Iterator[str]]:
+        found.clear()
+        found.update(gather_status(os.environ, calls, find_store(config)))
+        servers = agent_servers(Path(found["state"]))
+        found["agents"] = [one.as_json() for one in servers]
+        return found, _lines(found, servers)
+
+    watch_report(read, as_json=json_, watch=watch)
     if "problem" in found.get("store", {}):
         raise Exit(EXIT_FAILURE)
 
 
-def _show(console: Console, found: Mapping[str, Any]) -> None:
+def _lines(found: Mapping[str, Any], servers: Sequence[ServerState]) -> Iterator[str]:
     for order in found.get("stopped", ()):
-        text = f"STOPPED {describe_stop(order)}"
-        console.print(Text(visible(text), style="bold red"), soft_wrap=True)
-    _show_gates(console, found["gates"], "" if "store" not in found else " on this machine")
+        yield paint(visible(f"STOPPED {describe_stop(order)}"), "bold red")
+    yield from _gate_lines(found["gates"], "" if "store" not in found else " on this machine")
     store = found.get("store", {})
     if store:
-        _show_store(console, store)
+        yield from _store_lines(store)
     if "problem" not in store:
-        _show_approvals(console, found["approvals"])
-    _show_definitions(console, found["definitions"])
-    _show_logins(console, found)
-    _show_limits(console, found["limits"])
-    _show_facts(console, found.get("facts", []))
-    _show_calls(console, found["calls"])
+        yield from _approval_lines(found["approvals"])
+    yield from _definition_lines(found["definitions"])
+    yield from _login_lines(found)
+    yield from _limit_lines(found["limits"])
+    yield from _fact_lines(found.get("facts", []))
+    yield from _call_lines(found["calls"])
+    yield from _agent_lines(servers)
 
 
 def describe_stop(order: Mapping[str, Any]) -> str:
     """Return a stop order as a line of text."""
     target = "all calls" if order["scope"] == "all" else f"{order['scope']} {order['name']}"
-    return f"{target} by {order['by']} since {order['at']}: {order['reason']}"
+    return f"{target} by {order['by']} since {shown_time(order['at'])}: {order['reason']}"
 
 
-def _show_facts(console: Console, facts: list[dict[str, Any]]) -> None:
-    """Show what is known about the data that agents have seen."""
-    if facts:
-        console.print()
-    for one in facts:
-        text = f"fact {one['fact']} of {one['principal']} until {one['expires_at']}"
-        console.print(Text(visible(text)), soft_wrap=True)
-
-
-def _show_gates(console: Console, gates: list[dict[str, Any]], where: str) -> None:
+def _gate_lines(gates: list[dict[str, Any]], where: str) -> Iterator[str]:
     if not gates:
-        console.print(f"No gate is running{where}.")
+        yield f"No gate is running{where}."
     for gate in gates:
         policy = gate.get("policy") or f"config {gate.get('config')}"
         chosen = f", namespace {gate['active']}" if gate.get("active") else ""
-        console.print(
-            Text(
-                f"{gate['kind']} (pid {gate['pid']}) since {gate['started_at']}, {policy}{chosen}"
-            ),
-            soft_wrap=True,
-        )
+        since = shown_time(gate["started_at"])
+        yield visible(f"{gate['kind']} (pid {gate['pid']}) since {since}, {policy}{chosen}")
         for problem in (gate.get("problem"), gate.get("config_failure")):
             if problem:
-                console.print(Text(f"  problem: {problem}", style="red"))
+                yield paint(visible(f"  problem: {problem}"), "red")
         if gate.get("needs_restart"):
             late = ", ".join(map(str, gate["needs_restart"]))
-            console.print(Text(visible(f"  after a restart: {late}"), style="yellow"))
-        if gate.get("servers"):
-            rows = [describe_server(server) for server in gate["servers"]]
-            console.print(_table(("server", "status", "tools", "calls", "pid", "note"), rows))
+            yield paint(visible(f"  after a restart: {late}"), "yellow")
+        rows = [describe_server(server) for server in gate.get("servers") or ()]
+        yield from table_lines(("server", "status", "tools", "calls", "pid", "note"), rows, STYLES)
 
 
-def _show_store(console: Console, store: dict[str, Any]) -> None:
-    console.print()
+def _store_lines(store: dict[str, Any]) -> Iterator[str]:
+    yield ""
     if store.get("problem"):
-        console.print(Text(f"problem: {visible(store['problem'])}", style="red"), soft_wrap=True)
+        yield paint(f"problem: {visible(store['problem'])}", "red")
         return
     if not store["gates"]:
-        console.print("No gate uses the shared store.")
+        yield "No gate uses the shared store."
         return
     rows = [describe_shared(gate) for gate in store["gates"]]
     columns = ("gate", "host", "pid", "status", "version", "held", "address", "note")
-    console.print(_table(columns, rows))
+    yield from table_lines(columns, rows, STYLES)
 
 
-def _show_approvals(console: Console, approvals: list[dict[str, Any]]) -> None:
-    console.print()
+def _approval_lines(approvals: list[dict[str, Any]]) -> Iterator[str]:
+    yield ""
     if not approvals:
-        console.print("There are no pending approval requests.")
+        yield "There are no pending approval requests."
         return
-    rows = [{**one, "approval": one["id"]} for one in approvals]
-    console.print(_table(("approval", "server", "tool", "principal", "expires_at"), rows))
-    console.print("Answer with: thoughtgate approvals approve ID, or thoughtgate approvals deny ID")
+    rows = [
+        {**one, "approval": one["id"], "expires": shown_time(one["expires_at"])}
+        for one in approvals
+    ]
+    yield from table_lines(("approval", "server", "tool", "principal", "expires"), rows)
+    yield "Answer with: thoughtgate approvals approve ID, or thoughtgate approvals deny ID"
 
 
-def _show_definitions(console: Console, definitions: list[dict[str, Any]]) -> None:
-    """Show what servers changed and nobody has accepted."""
+def _definition_lines(definitions: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what servers changed and nobody has accepted."""
     if definitions:
-        console.print()
-        console.print(_table(("server", "kind", "name"), definitions))
-        console.print("Definitions changed; see: thoughtgate tools diff")
+        yield ""
+        yield from table_lines(("server", "kind", "name"), definitions)
+        yield "Definitions changed; see: thoughtgate tools diff"
 
 
-def _show_logins(console: Console, found: Mapping[str, Any]) -> None:
-    """Show who is signed in to remote servers, and which need a login."""
+def _login_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield who is signed in to remote servers, and which need a login."""
     if found["logins"] or found["needed_logins"]:
-        console.print()
+        yield ""
     for login in found["logins"]:
-        console.print(Text(visible(f"login {describe_login(login)}")), soft_wrap=True)
+        yield visible(f"login {describe_login(login)}")
     for server in found["needed_logins"]:
         text = f"server {server} needs a login; run: {login_command(server, found['gates'])}"
-        console.print(Text(visible(text), style="red"), soft_wrap=True)
+        yield paint(visible(text), "red")
 
 
-def _show_limits(console: Console, limits: list[dict[str, Any]]) -> None:
-    """Show the limits that several gates or workers count together."""
+def _limit_lines(limits: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the limits that several gates or workers count together."""
     if limits:
-        console.print()
+        yield ""
     for count in limits:
-        text = visible(f"limit {count['limit']}: {describe_count(count)}")
-        console.print(Text(text), soft_wrap=True)
+        yield visible(f"limit {count['limit']}: {describe_count(count)}")
 
 
-def _show_agents(console: Console, servers: Sequence[ServerState]) -> None:
+def _fact_lines(facts: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what is known about the data that agents have seen."""
+    if facts:
+        yield ""
+    for one in facts:
+        until = shown_time(one["expires_at"])
+        yield visible(f"fact {one['fact']} of {one['principal']} until {until}")
+
+
+def _call_lines(calls: list[dict[str, Any]]) -> Iterator[str]:
+    yield ""
+    if not calls:
+        yield "There are no calls in the record."
+    rows = [{**one, "time": shown_time(one["ts"]), "ms": one["latency_ms"]} for one in calls]
+    yield from table_lines(("time", "server", "tool", "decision", "status", "ms"), rows, STYLES)
+
+
+def _agent_lines(servers: Sequence[ServerState]) -> Iterator[str]:
     """Name the servers that agents start without the gate, and those whose shim does not start."""
     for name, found in by_agent(servers):
-        for status, words in ((NOT_GOVERNED, "without the gate"), (BROKEN, "with a broken shim")):
-            named = dict.fromkeys(one.server for one in found if one.status == status)
+        for state, words in ((NOT_GOVERNED, "without the gate"), (BROKEN, "with a broken shim")):
+            named = dict.fromkeys(one.server for one in found if one.status == state)
             if named:
                 fix = "thoughtgate install, or thoughtgate wrap"
                 text = f"{name} starts {words}: {', '.join(named)} ({fix})"
-                console.print(Text(visible(text), style="yellow"), soft_wrap=True)
-
-
-def _show_calls(console: Console, calls: list[dict[str, Any]]) -> None:
-    console.print()
-    if calls:
-        columns = ("ts", "server", "tool", "decision", "status", "latency_ms")
-        console.print(_table(columns, calls))
-    else:
-        console.print("There are no calls in the record.")
-
-
-def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(TITLES.get(name, name), overflow="fold")
-    for row in rows:
-        table.add_row(*(render_cell(row.get(name), "-") for name in columns))
-    return table
+                yield paint(visible(text), "yellow")
 
 
 def render_cell(value: Any, nothing: str = "") -> Text:

@@ -49,7 +49,7 @@ def test_everybody_who_voted_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     writer.write([started("run-1.1"), asked("run-1.1"), late])
     writer.close()
     out = command(capsys, "audit", "show", "run-1.1", "--record", str(path)).out
-    assert "vote       2025-10-09 08:53:22  approved by terminal:ann: fine by me\n" in out
+    assert "vote       2025-10-09T08:53:22Z  approved by terminal:ann: fine by me\n" in out
     assert "vote       -  denied by slack:U" in out
     assert "\x1b" not in out
     assert "timeout by nobody" in out

@@ -6,7 +6,7 @@ import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.records import T0, write_run
 
-from thoughtgate.cli.audit.source import Place, find_place, parse_moment, shown_time, write_csv
+from thoughtgate.cli.audit.source import Place, find_place, parse_moment, write_csv
 from thoughtgate.errors import UsageError
 from thoughtgate.record.ledger import ledger_path
 
@@ -58,11 +58,6 @@ def test_csv_cannot_run_in_a_spreadsheet(capsys: pytest.CaptureFixture[str], fir
     write_csv(["tool", "started_at"], [{"tool": f"{first}HYPERLINK(1)", "started_at": T0}])
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows == [["tool", "started_at"], [f"'{first}HYPERLINK(1)", "2025-10-09T08:53:20.000Z"]]
-
-
-def test_a_time_that_is_not_known_is_a_dash() -> None:
-    assert shown_time(None) == "-"
-    assert shown_time(T0) == "2025-10-09 08:53:20"
 
 
 def test_a_record_without_a_ledger_is_asked_all_the_same(

@@ -48,7 +48,7 @@ def test_calls_whose_start_is_lost_stand_where_more_is_known(
     path = without(sample_record(tmp_path), "tool_call_start")
     out = command(capsys, "audit", "stats", "--record", path).out
     assert "1970" not in out
-    assert out.splitlines()[1].startswith("2025-10-09 08:53:00")
+    assert out.splitlines()[1].startswith("2025-10-09T08:53:00Z")
     stats = command(capsys, "audit", "stats", "--record", path, "--json").json
     assert stats["step_s"] == 60
     assert {row["at"] for row in stats["over_time"]} == {"2025-10-09T08:53:00.000Z"}

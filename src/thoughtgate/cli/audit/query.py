@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from typer import Option
 
-from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time, span, write_csv
+from thoughtgate.cli.audit.source import find_place, open_ledger, span, write_csv
 from thoughtgate.cli.options import (
     ConfigOption,
     JsonOption,
@@ -17,7 +17,8 @@ from thoughtgate.cli.options import (
     require_choice,
 )
 from thoughtgate.cli.output import write_json
-from thoughtgate.errors import UsageError, visible
+from thoughtgate.cli.tables import shown_time, table_lines
+from thoughtgate.errors import UsageError
 from thoughtgate.record.export import CSV_CALLS, call_object
 from thoughtgate.record.ledger_queries import CallFilter, find_calls
 
@@ -105,25 +106,22 @@ def upper_choice(option: str, value: str, choices: tuple[str, ...]) -> str:
 
 def write_table(calls: Iterable[Mapping[str, Any]]) -> None:
     """Print calls as a table."""
-    rows: list[tuple[str, ...]] = [("TIME", "SERVER", "TOOL", "DECISION", "STATUS", "MS", "CALL")]
-    rows += [
-        (
-            shown_time(call["started_at"]),
-            call["server"] or "-",
-            call["tool"] or "-",
-            decision_word(call),
-            call["status"] or "open",
-            "-" if call["latency_ms"] is None else str(call["latency_ms"]),
-            call["call_id"],
-        )
+    rows = [
+        {
+            "time": shown_time(call["started_at"]),
+            "server": call["server"],
+            "tool": call["tool"],
+            "decision": decision_word(call),
+            "status": call["status"] or "open",
+            "ms": call["latency_ms"],
+            "call": call["call_id"],
+        }
         for call in calls
     ]
-    # Agents, servers and whoever writes an agent's config choose the texts of every column.
-    rows = [tuple(map(visible, row)) for row in rows]
-    widths = [min(40, max(len(row[at]) for row in rows)) for at in range(len(rows[0]))]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    if not rows:
+        sys.stderr.write("No call matches; see --help for the filters, and --since for the time.\n")
+    columns = ("time", "server", "tool", "decision", "status", "ms", "call")
+    sys.stdout.writelines(f"{line}\n" for line in table_lines(columns, rows))
 
 
 def decision_word(call: Mapping[str, Any]) -> str:

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Final
 from typer import Argument
 
 from thoughtgate.cli.audit.query import decision_word
-from thoughtgate.cli.audit.source import find_place, open_ledger, place_events, shown_time
+from thoughtgate.cli.audit.source import find_place, open_ledger, place_events
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples
 from thoughtgate.cli.output import write_report
+from thoughtgate.cli.tables import shown_time
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.error_events import error_of, find_errors

@@ -167,11 +167,6 @@ def span(since: str, until: str) -> tuple[float, float]:
     return parse_moment(since, now), parse_moment(until, now)
 
 
-def shown_time(at: float | None) -> str:
-    """Return a time in a readable format."""
-    return render_time(at)[:19].replace("T", " ") if at else "-"
-
-
 def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as CSV that is safe to open in a spreadsheet."""
     names = list(columns)

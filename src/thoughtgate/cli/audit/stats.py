@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from thoughtgate.cli.audit.query import RunOption, ServerOption
-from thoughtgate.cli.audit.source import find_place, open_ledger, shown_time, span
+from thoughtgate.cli.audit.source import find_place, open_ledger, span
 from thoughtgate.cli.options import (
     ConfigOption,
     JsonOption,
@@ -15,6 +15,7 @@ from thoughtgate.cli.options import (
     examples,
 )
 from thoughtgate.cli.output import counted, write_report
+from thoughtgate.cli.tables import shown_time
 from thoughtgate.errors import visible
 from thoughtgate.record.export import written_time
 from thoughtgate.record.ledger_queries import CallFilter, time_between

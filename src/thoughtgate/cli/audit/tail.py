@@ -19,9 +19,10 @@ from thoughtgate.cli.audit.query import (
     ToolOption,
     upper_choice,
 )
-from thoughtgate.cli.audit.source import find_place, require_record, shown_time, warn_of_faults
+from thoughtgate.cli.audit.source import find_place, require_record, warn_of_faults
 from thoughtgate.cli.options import ConfigOption, JsonOption, RecordOption, examples, require_choice
 from thoughtgate.cli.output import is_without_colour
+from thoughtgate.cli.tables import shown_time
 from thoughtgate.core.record_events import MESSAGE, TOOLS_LIST
 from thoughtgate.errors import UsageError, visible
 from thoughtgate.policy.globs import Glob

@@ -8,6 +8,7 @@ from typer import Argument
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, examples, find_store
 from thoughtgate.cli.output import write_report
+from thoughtgate.cli.tables import shown_time, table_lines
 from thoughtgate.core.definitions.changes import compare, heaviest
 from thoughtgate.core.definitions.difference import WordDifference
 from thoughtgate.core.envelope import render_time
@@ -104,7 +105,5 @@ def _told(pin: Pin) -> dict[str, Any]:
 def _lines(report: list[dict[str, Any]]) -> Iterator[str]:
     if not report:
         yield "Nothing is pinned yet: what a server says is pinned when a gate first lists it."
-    for one in report:
-        who = f"by {visible(one['by'])}" if one["by"] else "by nobody"
-        name = f"{one['kind']} {visible(one['name'])}"
-        yield f"{visible(one['key'])}  {name}  {one['status']}  {one['at']}  {who}"
+    rows = [{**one, "server": one["key"], "at": shown_time(one["at"])} for one in report]
+    yield from table_lines(("server", "kind", "name", "status", "at", "by"), rows)

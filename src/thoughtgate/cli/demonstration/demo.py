@@ -14,14 +14,12 @@ from thoughtgate.cli.demonstration.demo_run import DemoResult, decide_by_script,
 from thoughtgate.cli.demonstration.demo_script import FILTERED
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import is_without_colour, write_json
+from thoughtgate.cli.tables import table_lines
 from thoughtgate.errors import EXIT_FAILURE
 
 app = command_app()
 
 _EXAMPLES = examples("thoughtgate demo", "thoughtgate demo --play", "thoughtgate demo --json")
-
-PIPE_WIDTH: Final = 130
-"""Columns of the table if the output is not a terminal."""
 
 _COLOURS: Final = {
     "forwarded": "green",
@@ -87,22 +85,25 @@ def _as_json(result: DemoResult) -> dict[str, Any]:
 
 
 def _print_result(result: DemoResult) -> None:
-    from rich.box import SIMPLE_HEAD  # not needed for --json
-    from rich.console import Console
+    from rich.console import Console  # not needed for --json
     from rich.table import Table
     from rich.text import Text
 
-    # A pipe has no width, but the table in it is still meant for people.
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    console = Console(highlight=False, width=width, no_color=is_without_colour())
-    console.print("What the agent tried, and what happened:")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("call", "outcome", "reason", "response to the agent"):
-        table.add_column(heading, overflow="fold")
-    for row in result.rows:
-        outcome = Text(row.outcome, _COLOURS.get(row.outcome, "red"))
-        table.add_row(Text(row.call), outcome, Text(row.reason), Text(row.response))
-    console.print(table)
+    console = Console(highlight=False, no_color=is_without_colour())
+    console.print("What the agent tried, and what happened:\n")
+    columns = ("call", "outcome", "reason", "response to the agent")
+    if sys.stdout.isatty():  # the reasons are sentences, so they are wrapped where a person reads
+        table = Table(box=None, pad_edge=False, header_style="")
+        for heading in columns:
+            table.add_column(heading.upper(), overflow="fold")
+        for row in result.rows:
+            outcome = Text(row.outcome, _COLOURS.get(row.outcome, "red"))
+            table.add_row(Text(row.call), outcome, Text(row.reason), Text(row.response))
+        console.print(table)
+    else:
+        rows = [dict(zip(columns, row[: len(columns)], strict=True)) for row in result.rows]
+        sys.stdout.writelines(f"{line}\n" for line in table_lines(columns, rows))
+    console.print()
     tried = sum(row.outcome != FILTERED for row in result.rows)
     console.print(f"The agent made {tried} calls; {result.reached} of them reached the server.")
     console.print(Text(f"Record:    {result.record}"), soft_wrap=True)

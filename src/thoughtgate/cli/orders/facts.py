@@ -1,6 +1,5 @@
 """``thoughtgate facts``: show and clear what is known about the data that agents have seen."""
 
-import sys
 from typing import Annotated
 
 from typer import Argument, Option
@@ -13,7 +12,8 @@ from thoughtgate.cli.options import (
     find_store,
     require_choice,
 )
-from thoughtgate.cli.output import write_report
+from thoughtgate.cli.output import watch_report, write_report
+from thoughtgate.cli.tables import shown_time, table_lines
 from thoughtgate.errors import Conflict, visible
 from thoughtgate.policy.facts import ESTABLISHED
 from thoughtgate.status.stop_actions import clear_facts, read_facts
@@ -28,9 +28,19 @@ app = command_app(
 def list_facts(*, config: ConfigOption = None, json_: JsonOption = False) -> None:
     """List the facts that hold, by principal."""
     found = read_facts(find_store(config))
-    write_report(found, map(describe_fact, found), as_json=json_)
-    if not found and not json_:
-        sys.stderr.write("No facts are established.\n")
+    rows = [
+        {
+            **one,
+            "principal": "every principal" if one["principal"] == "*" else one["principal"],
+            "until": shown_time(one["expires_at"]),
+        }
+        for one in found
+    ]
+    watch_report(
+        lambda: (found, table_lines(("principal", "fact", "until", "cause"), rows)),
+        as_json=json_,
+        nothing="No facts are established.",
+    )
 
 
 @app.command(epilog=examples("thoughtgate facts clear local --fact untrusted"))
@@ -54,10 +64,3 @@ def clear(
         raise Conflict(f"no such fact holds for {visible(principal)}; see: thoughtgate facts list")
     lines = [f"Cleared {count} {'fact' if count == 1 else 'facts'} of {visible(principal)}."]
     write_report({"principal": principal, "cleared": count}, lines, as_json=json_)
-
-
-def describe_fact(found: dict[str, str]) -> str:
-    """Return a fact as a line of text."""
-    who = "every principal" if found["principal"] == "*" else found["principal"]
-    cause = f", from {found['cause']}" if found["cause"] else ""
-    return visible(f"{who}: {found['fact']} until {found['expires_at']}{cause}")
