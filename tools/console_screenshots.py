@@ -25,6 +25,9 @@ CHROMIUM = "/usr/bin/chromium"
 PATIENCE_S = 60.0
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
+AGENT = ("sh", "-c", 'cat | "$@" | cat', "agent")
+"""Starts the command that follows on pipes of its own, as an agent does."""
+
 CONFIG = """\
 schema: 1
 default: forward
@@ -64,6 +67,19 @@ HELD: tuple[tuple[str, str, dict[str, Any]], ...] = (
             "text": SCRIPT,
             "options": {"mode": "0755", "overwrite": True, "api_key": SECRET},
             "tags": ["ops", "release"],
+        },
+    ),
+    (
+        "notes",
+        "write_note",
+        {
+            "name": "deploy.md",
+            "edits": [
+                {
+                    "old_string": "# Deploy\n\n1. run the tests\n2. ask Ann\n3. release",
+                    "new_string": "# Deploy\n\n1. run the tests\n2. release at night",
+                }
+            ],
         },
     ),
 )
@@ -123,7 +139,8 @@ def agent(name: str, place: Path, environ: dict[str, str]) -> Iterator[ScriptedA
     server = [sys.executable, "-m", "thoughtgate.testing.sample_server"]
     config = str(place / "thoughtgate.yaml")
     state = ["--state-dir", environ["THOUGHTGATE_STATE_DIR"]]
-    command = [*program("shim", "--server-id", name, "-c", config, *state), "--", *server]
+    # Through a shell: the console must not be a sibling that the agent itself has started.
+    command = [*AGENT, *program("shim", "--server-id", name, "-c", config, *state), "--", *server]
     environ = {**environ, "THOUGHTGATE_AGENT_ID": "claude-code"}
     with ScriptedAgent(command, env=environ) as opened:
         opened.open()
@@ -157,11 +174,11 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     remember(page, agents["notes"])
     for server, tool, arguments in HELD:
         agents[server].send("tools/call", {"name": tool, "arguments": arguments})
-    page.wait_for_selector(f".ask:nth-of-type({len(HELD)})")
+    page.wait_for_selector(f".requests li:nth-of-type({len(HELD)})")
     base = page.url.split("?", maxsplit=1)[0].rstrip("/")
     page.goto(f"{base}/")
     shoot(page, out / "inbox-light.png")
-    approval = page.locator(".more").nth(2).get_attribute("href")
+    approval = page.locator(".requests a").nth(2).get_attribute("href")
     page.emulate_media(color_scheme="dark")
     shoot(page, out / "inbox-dark.png")
     for name in ("traffic", "calls", "servers", "grants", "overview"):
@@ -186,6 +203,7 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
 def answer(page: Page, agent_: ScriptedAgent, note: str, decision: str, reason: str) -> None:
     """Let the agent ask about a note and answer in the browser."""
     ident = agent_.send("tools/call", {"name": "delete_note", "arguments": {"name": note}})
+    page.click(f".requests li:has-text('{note}') a")
     page.wait_for_selector(f".ask:has-text('{note}') input[name=reason]")
     page.fill(f".ask:has-text('{note}') input[name=reason]", reason)
     page.click(f".ask:has-text('{note}') button.{decision}")
@@ -196,6 +214,7 @@ def remember(page: Page, agent_: ScriptedAgent) -> None:
     """Approve and have it remembered."""
     call = {"name": "write_note", "arguments": {"name": "log", "text": "began"}}
     ident = agent_.send("tools/call", call)
+    page.click(".requests li:has-text('write_note') a")
     page.wait_for_selector(".ask select[name=remember]")
     page.select_option(".ask select[name=remember]", "1h")
     page.click(".ask button.approve")

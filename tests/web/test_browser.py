@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from tests.support.audit_cli import sample_events
 from tests.support.commands import AGENT
 from tests.support.consoles import LocalConsole, RunningConsole, chromium, write_events
@@ -66,6 +66,14 @@ def held(tmp_path: Path) -> Iterator[ShimPeer]:
         yield peer
 
 
+def opened(page: Page, text: str) -> Locator:
+    """Open the request whose row in the list has a text, and return its details."""
+    page.locator(".requests li", has_text=text).get_by_role("link").click()
+    card = page.locator(".ask", has_text=text)
+    expect(card).to_be_visible()
+    return card
+
+
 def call(peer: ShimPeer, ident: int, note: str) -> None:
     params = {"name": "delete_note", "arguments": {"name": note}}
     peer.send({"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params})
@@ -77,7 +85,7 @@ def test_a_held_call_of_a_real_shim_is_approved_and_denied_by_clicking(
     with RunningConsole(held.state, "-c", str(held.folder / "thoughtgate.yaml")) as console:
         page = signed_in(context, console.link)
         call(held, 2, "draft")
-        card = page.locator(".ask", has_text="draft")
+        card = opened(page, "draft")
         expect(card).to_contain_text("gone is gone")
         assert held.calls_reached() == []
         card.get_by_label("Reason").fill("nobody needs it")
@@ -88,7 +96,7 @@ def test_a_held_call_of_a_real_shim_is_approved_and_denied_by_clicking(
         expect(page.locator("#answered")).to_contain_text("nobody needs it")
 
         call(held, 3, "budget")
-        page.locator(".ask", has_text="budget").get_by_role("button", name="Deny").click()
+        opened(page, "budget").get_by_role("button", name="Deny").click()
 
         assert kind_of(held.receive_answer(3)) == "approval_rejected"
         assert held.calls_reached() == ["delete_note"]
@@ -108,7 +116,7 @@ def test_a_held_call_under_wrap_is_answered_at_the_gates_own_address(
         assert link is not None, wrapped.stderr
         page = signed_in(context, link.group(1))
         wrapped.tell_call("delete_note", {"name": "draft"})
-        page.locator(".ask", has_text="draft").get_by_role("button", name="Approve").click()
+        opened(page, "draft").get_by_role("button", name="Approve").click()
 
         assert text_of(wrapped.peer.receive(20.0)["said"]) == "deleted draft"
         page.goto(link.group(1))
@@ -126,7 +134,7 @@ def test_a_remembered_answer_answers_the_next_call_and_can_be_taken_back(
         page = signed_in(context, console.link)
         held.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         call(held, 2, "draft")
-        card = page.locator(".ask", has_text="draft")
+        card = opened(page, "draft")
         card.get_by_label("Remember approval").select_option("1h")
         card.locator("select[name=scope]").select_option("tool")
         card.get_by_role("button", name="Approve").click()
@@ -142,72 +150,83 @@ def test_a_remembered_answer_answers_the_next_call_and_can_be_taken_back(
 
         call(held, 4, "welcome")
         page.get_by_role("link", name="Inbox").click()
-        page.locator(".ask", has_text="welcome").get_by_role("button", name="Deny").click()
+        opened(page, "welcome").get_by_role("button", name="Deny").click()
         assert kind_of(held.receive_answer(4)) == "approval_rejected"
 
 
 def test_questions_come_and_go_without_a_reload(page: Page, gate: Gate) -> None:
-    page.evaluate("window.untouched = true")
     ident = gate.hold("format_disk")
-    card = page.locator(f"#ask-{ident}")
-    expect(card).to_contain_text("format_disk")
+    card = opened(page, "format_disk")
+    page.evaluate("window.untouched = true")
     expect(page).to_have_title(re.compile(r"^\(1\) "))
 
     gate.store.vote(ident, [Vote("terminal:ann", approve=False, at=time.time())], time.time())
-    expect(card.locator(".chip")).to_have_text("denied")
+    expect(card.locator("header .chip")).to_have_text("denied")
     expect(card.get_by_role("button", name="Approve")).to_be_hidden()
     expect(page).not_to_have_title(re.compile(r"^\("))
     assert page.evaluate("window.untouched")
 
 
 def test_what_is_half_typed_survives_the_news(page: Page, gate: Gate) -> None:
-    first = gate.hold("one")
-    field = page.locator(f"#ask-{first} input[name=reason]")
+    gate.hold("one")
+    field = opened(page, "one").locator("input[name=reason]")
     field.fill("because of")
     gate.hold("two")
-    expect(page.locator(".ask")).to_have_count(2)
+    expect(page.locator(".requests li")).to_have_count(2)
 
     expect(field).to_have_value("because of")
-    expect(page.locator(".ask").first).to_contain_text("one")
+    expect(page.locator(".ask")).to_contain_text("one")
+    expect(page.locator(".requests li").first).to_contain_text("one")
 
 
 def test_the_countdown_runs_and_a_question_that_expired_is_closed(page: Page, gate: Gate) -> None:
     ident = gate.hold(workflow="soon")
-    card = page.locator(f"#ask-{ident}")
-    expect(card).to_be_visible()
+    row = page.locator(f".requests li[data-key={ident}]")
+    expect(row).to_be_visible()
 
     wait_for(gate.decided)
-    expect(card.locator("header .chip")).to_have_text("expired")
+    expect(row.locator(".chip")).to_have_text("expired")
 
 
 def test_the_keyboard_alone_is_enough(page: Page, gate: Gate) -> None:
     first, second = gate.hold("one"), gate.hold("two")
-    expect(page.locator(".ask")).to_have_count(2)
-    focus: Callable[[], str] = lambda: page.evaluate("document.activeElement.closest('.ask')?.id")  # noqa: E731 - asked again and again
+    expect(page.locator(".requests li")).to_have_count(2)
+    focus: Callable[[], str] = lambda: page.evaluate(  # noqa: E731 - asked again and again
+        "document.activeElement.closest('[data-key]')?.dataset.key"
+    )
 
     page.keyboard.press("j")
-    assert focus() == f"ask-{first}"
+    assert focus() == first
     page.keyboard.press("j")
-    assert focus() == f"ask-{second}"
+    assert focus() == second
     page.keyboard.press("k")
-    assert focus() == f"ask-{first}"
+    assert focus() == first
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#ask-{first}")).to_be_visible()
+    assert not page.evaluate("document.activeElement.matches('button')"), "nothing is preselected"
     page.keyboard.press("a")
+    page.keyboard.press("Enter")
+    assert gate.decided() == {}, "approving takes more than the easiest key"
+    page.keyboard.press("Shift+A")
     assert gate.decided() == {}, "a key alone must not decide"
     page.keyboard.press("Enter")
-    expect(page.locator(".ask")).to_have_count(1)
+    expect(page.locator(".notice")).to_contain_text("approved")
     assert gate.decided() == {"run.1": True}
+    expect(page.locator(".ask")).to_have_count(0)
 
     page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#ask-{second}")).to_be_visible()
     page.keyboard.press("d")
     page.keyboard.type("no, jad")
     page.keyboard.press("Enter")
-    expect(page.locator(".ask")).to_have_count(0)
+    expect(page.locator(".notice")).to_contain_text("denied")
     assert gate.decided() == {"run.2": False}
 
 
 def test_enter_in_the_reason_denies_and_never_approves(page: Page, gate: Gate) -> None:
-    ident = gate.hold()
-    page.locator(f"#ask-{ident} input[name=reason]").press("Enter")
+    gate.hold()
+    opened(page, "delete_file").locator("input[name=reason]").press("Enter")
     expect(page.locator(".notice")).to_contain_text("denied")
 
     assert gate.decided() == {"run.1": False}
@@ -255,6 +274,7 @@ def test_every_page_fits_a_phone(page: Page, gate: Gate) -> None:
         )
         assert too_wide <= 0, path
     page.goto(base)
+    opened(page, "delete_")
     button = page.get_by_role("button", name="Approve").bounding_box()
     assert button is not None
     assert button["height"] >= 40

@@ -57,7 +57,7 @@ def test_a_form_of_another_page_is_refused_and_recorded(
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/cards", "/live", "/traffic", "/calls", "/grants", "/approvals/a1"]
+    "path", ["/", "/inbox", "/live", "/traffic", "/calls", "/grants", "/approvals/a1"]
 )
 def test_nobody_sees_anything_without_a_session(
     console: LocalConsole, gate: Gate, path: str

@@ -15,6 +15,12 @@ from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.clock import now
 from thoughtgate.status.definition_changes import DefinitionChanges
+from thoughtgate.status.request_context import (
+    EarlierAnswers,
+    ToolFacts,
+    find_earlier,
+    find_tool,
+)
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
 
@@ -73,6 +79,14 @@ class ApprovalActions:
             self.tidy()
             found = self._store.get(ident)
         return found
+
+    def tool_facts(self, asked: Approval) -> ToolFacts | None:
+        """Return what is known about the tool of a request; None if it is about no tool."""
+        return find_tool(self._store, asked)
+
+    def earlier(self, asked: Approval) -> EarlierAnswers:
+        """Return how the same call, and other calls of the same tool, were answered recently."""
+        return find_earlier(self._store, asked)
 
     def decide(
         self,

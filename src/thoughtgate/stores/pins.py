@@ -124,6 +124,13 @@ class PinStore:
         )
         return [_pin(row) for row in rows]
 
+    def named(self, server: str, kind: str, name: str) -> list[Pin]:
+        """Return what is known about one definition, of every server with this id."""
+        where = "WHERE kind = ? AND name = ? AND (server = ? OR substr(server, 1, ?) = ?)"
+        key = f"{server}#"
+        rows = self._database.read(f"{_SELECT} {where}", (kind, name, server, len(key), key))
+        return [pin for pin in map(_pin, rows) if server_of(pin.server) == server]
+
     def waiting(self) -> list[Pin]:
         """Return every definition that nobody has accepted or refused."""
         where = "WHERE status = 'held' ORDER BY server, kind, name"

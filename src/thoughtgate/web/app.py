@@ -12,12 +12,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from thoughtgate.errors import StoreError
-from thoughtgate.web.approval import approval_page, arguments_page, decide_approval
+from thoughtgate.web.approvals.approval import arguments_page, decide_approval
+from thoughtgate.web.approvals.inbox import approval_page, inbox_list, inbox_page
+from thoughtgate.web.approvals.together import decide_together, together_page
 from thoughtgate.web.calls import call_page, calls_page
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.gates import gates_page
 from thoughtgate.web.grants import grants_page, revoke_grant
-from thoughtgate.web.inbox import inbox_cards, inbox_page
 from thoughtgate.web.live import LiveStream
 from thoughtgate.web.overview import overview_page
 from thoughtgate.web.request_checks import RequestCheckMiddleware
@@ -77,9 +78,11 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         form("/logout", sign_out),
         Route("/static/{name}", serve_static),
         page("/", inbox_page),
-        page("/cards", inbox_cards),
+        page("/inbox", inbox_list),
         page("/overview", overview_page),
         Route("/live", LiveStream(context).serve),
+        page("/approvals/together", together_page),
+        form("/approvals/together", decide_together),
         page("/approvals/{ident}", approval_page),
         form("/approvals/{ident}", decide_approval),
         page("/approvals/{ident}/arguments", arguments_page),

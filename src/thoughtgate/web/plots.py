@@ -5,7 +5,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from thoughtgate.web.arguments import visible
+from thoughtgate.web.approvals.arguments import visible
 from thoughtgate.web.templating import make_environment, shown_day
 
 WIDTH: Final = 960

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from thoughtgate.core.approval import extra_json
 from thoughtgate.core.envelope import render_time
 from thoughtgate.version import __version__
-from thoughtgate.web.arguments import render_arguments, visible
+from thoughtgate.web.approvals.arguments import gist, render_arguments, visible
 from thoughtgate.wire.json_text import pretty_json
 
 _UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
@@ -39,6 +39,7 @@ def make_environment() -> Environment:
     environment.filters.update(
         arguments=render_arguments,
         extra=extra_json,
+        gist=gist,
         clock=shown_clock,
         day=shown_day,
         duration=shown_duration,

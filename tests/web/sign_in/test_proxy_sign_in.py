@@ -146,7 +146,7 @@ def test_two_tokens_are_none(console: LocalConsole) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/cards", "/live", "/traffic", "/calls", "/servers", "/grants", "/overview"]
+    "path", ["/", "/inbox", "/live", "/traffic", "/calls", "/servers", "/grants", "/overview"]
 )
 def test_every_page_wants_the_token_with_every_request(console: LocalConsole, path: str) -> None:
     client = ProxiedClient(port_of(console))

@@ -26,7 +26,12 @@ class WordDifference:
 
     def parts(self, old: str, new: str) -> list[tuple[str, str]]:
         """Return the parts of two texts in order: ``same``, ``removed`` and ``added`` words."""
-        before, after = old.split(" "), new.split(" ")
+        return [
+            (kind, " ".join(words)) for kind, words in self.aligned(old.split(" "), new.split(" "))
+        ]
+
+    def aligned(self, before: list[str], after: list[str]) -> list[tuple[str, list[str]]]:
+        """Return the parts of two lists in order: ``same``, ``removed`` and ``added`` members."""
         head = _common(before, after)
         tail = _common(before[head:][::-1], after[head:][::-1])
         first, second = before[head : len(before) - tail], after[head : len(after) - tail]
@@ -37,7 +42,7 @@ class WordDifference:
             self._steps -= steps
             middle = _aligned(first, second)
         made = [(SAME, before[:head]), *middle, (SAME, before[len(before) - tail :])]
-        return [(kind, " ".join(words)) for kind, words in made if words]
+        return [(kind, words) for kind, words in made if words]
 
     def marked(self, old: str, new: str) -> str:
         """Return one text with what was removed in ``[-…-]`` and what was added in ``{+…+}``."""

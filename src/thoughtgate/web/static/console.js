@@ -36,8 +36,9 @@
   };
   setInterval(tick, 1000);
 
-  // The inbox. Cards that are there stay where they are and as they are: nobody must press
-  // a button that moved under the pointer, or lose a reason that was half typed.
+  // The inbox. Requests that are listed stay where they are, new ones come at the end, and the
+  // open one stays open: nobody must press a button that moved under the pointer or now means
+  // another request, or lose a reason that was half typed.
 
   const showWaiting = (count) => {
     all("[data-waiting].badge").forEach((badge) => {
@@ -58,35 +59,35 @@
   };
   const merge = (text) => {
     const fresh = new DOMParser().parseFromString(text, "text/html");
-    const cards = one("#cards[data-cards]");
-    showWaiting(Number(one("#cards", fresh).dataset.waiting));
+    const list = one("#requests .requests");
+    showWaiting(Number(one("#fresh", fresh).dataset.waiting));
     const answered = one("#answered", fresh);
     const outcomeOf = (key) => {
       const row = all("tr[data-id]", answered).find((found) => found.dataset.id === key);
       return row ? one(".chip", row).cloneNode(true) : null;
     };
-    all(".ask[data-key]").forEach((card) => {
-      const now = one(`#ask-${CSS.escape(card.dataset.key)}`, fresh);
-      if (!now) {
-        if (!card.hasAttribute("data-alone") || one(".decide, .left", card)) settle(card, outcomeOf(card.dataset.key));
-      } else if (cards && now.dataset.rev !== card.dataset.rev && !card.contains(document.activeElement)) {
-        card.replaceWith(document.importNode(now, true));
-      }
+    const find = (key) => all(".requests > li", fresh).find((row) => row.dataset.key === key);
+    all(".requests > li, .ask").forEach((part) => {
+      const now = find(part.dataset.key);
+      const changed = one("[data-changed]", part);
+      if (!now) { if (one(".left", part)) settle(part, outcomeOf(part.dataset.key)); }
+      else if (changed && now.dataset.rev !== part.dataset.rev) changed.hidden = false;
     });
-    if (!cards) return;
-    all(".ask", fresh).forEach((card) => {
-      if (!one(`#${CSS.escape(card.id)}`)) cards.append(document.importNode(card, true));
+    if (!list) return;
+    const known = new Set(all("li", list).map((row) => row.dataset.key));
+    all(".requests > li", fresh).forEach((row) => {
+      if (!known.has(row.dataset.key)) list.append(document.importNode(row, true));
     });
-    one("#answered").replaceChildren(...answered.childNodes);
-    const empty = one("[data-empty]");
-    if (empty) empty.hidden = Boolean(one(".ask", cards));
+    one("#requests [data-empty]").hidden = Boolean(one("li", list));
+    one("#requests [data-together]").replaceChildren(...one("[data-together]", fresh).childNodes);
+    if (one(".panes.listing")) one("#answered").replaceChildren(...answered.childNodes);
     tick();
   };
   let asking = null;
   const refresh = () => {
     if (asking) asking.abort();
     asking = new AbortController();
-    fetch("/cards", { signal: asking.signal, credentials: "same-origin" })
+    fetch("/inbox", { signal: asking.signal, credentials: "same-origin" })
       .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status)))
       .then(merge)
       .catch((error) => { if (error === 401) location.reload(); });
@@ -155,16 +156,16 @@
   // Keys. They move the focus and never decide: that takes Enter on a button one has seen.
 
   const step = (by) => {
-    const cards = all(".ask:not(.settled)");
-    if (!cards.length) return;
-    const at = cards.findIndex((card) => card.contains(document.activeElement));
-    const next = at < 0 ? 0 : Math.min(cards.length - 1, Math.max(0, at + by));
-    cards[next].focus();
-    cards[next].scrollIntoView({ block: "nearest" });
+    const links = all(".requests > li:not(.settled) > a, #calls a.row");
+    if (!links.length) return;
+    const at = links.indexOf(document.activeElement);
+    const open = links.findIndex((link) => link.hasAttribute("aria-current"));
+    const next = at < 0 ? Math.max(0, open) : Math.min(links.length - 1, Math.max(0, at + by));
+    links[next].focus();
+    links[next].scrollIntoView({ block: "nearest" });
   };
   const inside = (selector) => {
-    const card = document.activeElement.closest(".ask") || one(".ask:not(.settled)");
-    const control = card && one(selector, card);
+    const control = one(`.ask:not(.settled) ${selector}`);
     if (control) control.focus();
     return control;
   };
@@ -175,9 +176,8 @@
     const keys = {
       j: () => step(1),
       k: () => step(-1),
-      a: () => inside("button.approve"),
+      A: () => inside("button.approve"),
       d: () => inside("input[name=reason]"),
-      o: () => { const link = document.activeElement.closest(".ask")?.querySelector(".more"); if (link) link.click(); },
     };
     if (!keys[event.key]) return;
     event.preventDefault();

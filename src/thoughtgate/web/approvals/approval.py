@@ -1,29 +1,18 @@
-"""The page of one approval: its details, and the form that decides it."""
+"""The whole arguments of one approval request, and the form that decides it."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from thoughtgate.config.durations import parse_duration
-from thoughtgate.core.approval import PENDING, Approval, Refusal
+from thoughtgate.core.approval import Approval, Refusal
 from thoughtgate.core.grant import EXACT, ONCE, SCOPES, SESSION, UNTIL, Remember
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.inbox import reason_cannot_decide
 from thoughtgate.wire.json_text import lay_out_part, pretty_json
 
 DECISIONS = {"approve": True, "deny": False}
 
 FORM = "decide"
 """The action that the form's token is bound to."""
-
-
-def approval_page(context: ConsoleContext, request: Request) -> Response:
-    """Serve the details of one approval."""
-    found = context.approvals.get(request.path_params["ident"])
-    if isinstance(found, Refusal):
-        return context.render_message(request, 404, "Approval not found", found.text)
-    is_pending = found.status == PENDING
-    bar = reason_cannot_decide(found, context.reviewer(request)) if is_pending else ""
-    return context.render_page(request, "approval.html", approval=found, bar=bar)
 
 
 def arguments_page(context: ConsoleContext, request: Request) -> Response:

@@ -7,7 +7,7 @@ from tests.web.conftest import Gate
 from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Approval, Refusal, Vote
 from thoughtgate.core.grant import Remember
-from thoughtgate.web.approval import read_remember
+from thoughtgate.web.approvals.approval import read_remember
 
 
 def decide(client: Client, ident: str, decision: str, **fields: str) -> int:
@@ -207,9 +207,9 @@ def test_other_words_are_refused(form: dict[str, str]) -> None:
 def test_the_page_and_the_inbox_show_what_else_the_request_carries(
     client: Client, gate: Gate
 ) -> None:
+    ident = gate.hold(extra={"cwd": "/etc/secret-place"})
     plain = gate.hold()
     assert "Other parameters" not in client.get(f"/approvals/{plain}").text
-    ident = gate.hold(extra={"cwd": "/etc/secret-place"})
     for path in (f"/approvals/{ident}", "/"):
         assert "/etc/secret-place" in client.get(path).text
 

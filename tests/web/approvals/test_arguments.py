@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from tests.support.json_values import json_values
 
-from thoughtgate.web.arguments import render_arguments, visible
+from thoughtgate.web.approvals.arguments import render_arguments, visible
 
 
 def shown(value: Any) -> str:
