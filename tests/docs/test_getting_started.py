@@ -22,8 +22,10 @@ INSTALL_S = 420.0
 """``pip install .`` downloads all dependencies."""
 
 AGENT = """\
-import json, pathlib, subprocess
-servers = json.loads((pathlib.Path.home() / ".claude.json").read_text())["mcpServers"]
+import json, pathlib, subprocess, sys
+given = [one.partition("=")[2] for one in sys.argv if one.startswith("--mcp-config=")]
+config = pathlib.Path(given[0]) if given else pathlib.Path.home() / ".claude.json"
+servers = json.loads(config.read_text())["mcpServers"]
 for entry in servers.values():
     command = [entry["command"], *entry["args"]]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
