@@ -179,7 +179,7 @@ def _ways(agent: Agent, note: Note) -> str:
 
 
 def _rows(agent: Agent) -> dict[str, None]:
-    rows = {}
+    rows: dict[str, None] = {}
     for layer in files_of(agent):
         key = ".".join("DIRECTORY" if one.startswith("/") else one for one in layer.key)
         never = "" if layer.writable else " (of an administrator; never changed)"
