@@ -178,12 +178,17 @@ class Pipe:
 
     def proportional_mb(self) -> float:
         """Return the memory of the process, with pages that others use too counted by share (PSS)."""
-        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("utf-8")
-        line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-        return int(line.split()[1]) / 1024
+        return proportional_mb(self.process.pid)
 
     def resident_mb(self) -> float:
         """Return the resident memory of the process."""
         status = Path(f"/proc/{self.process.pid}/status").read_text("utf-8")
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) / 1024
+
+
+def proportional_mb(pid: int) -> float:
+    """Return the memory of a process, with pages that others use too counted by share (PSS)."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8")
+    line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
+    return int(line.split()[1]) / 1024

@@ -1,7 +1,8 @@
 """Write the generated documentation pages, or list those that are out of date.
 
 A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``, and pages
-``docs/reference/NAME/PART.md`` from its ``render_parts()``, if it has that. The ``README.md`` of a folder lists the folder's pages, each with its first sentence.
+``docs/reference/NAME/PART.md`` from its ``render_parts()``, if it has that. The pages of agents come from
+``tools/agent_pages.py``. The ``README.md`` of a folder lists the folder's pages, each with its first sentence.
 """
 
 import argparse
@@ -19,7 +20,9 @@ if str(ROOT) not in sys.path:  # run as a program, only this folder is on the pa
 PREFIX: Final = "docs_"
 
 INDEXES: Final = {
-    "guides": "# Guides\n\nStep-by-step instructions for one task each.\n",
+    "guides": "# Guides\n\nStep-by-step instructions for one task each.\n"
+    "[Agents](agents/README.md) has a page for each agent: what is governed, how, and what is not.\n",
+    "guides/agents": "# Agents\n\nWhat `thoughtgate wrap` and `thoughtgate install` govern of each agent.\n",
     "concepts": "# Concepts\n\nHow it works and why.\n",
     "reference": "# Reference\n\nThese pages are generated from the code with `make docs`.\n",
 }
@@ -52,6 +55,10 @@ def pages() -> Iterator[Page]:
         if hasattr(module, "render_parts"):
             for part, text in module.render_parts():
                 yield Page(ROOT / "docs" / "reference" / name / f"{part}.md", text)
+    agents = importlib.import_module("tools.agent_pages").render_pages()
+    yield from (
+        Page(ROOT / "docs" / "guides" / "agents" / f"{name}.md", text) for name, text in agents
+    )
     for folder, head in INDEXES.items():
         place = ROOT / "docs" / folder
         own = [path for path in sorted(place.glob("*.md")) if path.name != INDEX]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.support.model_server import ModelServer
-from tests.support.real_agents import QUIET, program, wrap_agent
+from tests.support.real_agents import QUIET, program, run_agent, wrap_agent
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import wait_for
 from tests.support.wraps import Machine, entry
@@ -364,3 +364,26 @@ args = {json.dumps(sample["args"])}
     said = _run(machine, model, CODEX, {})
     assert "configured 2 servers: proj, usr" in said
     assert {one["server_name"] for one in machine.events("server_started")} == {"usr", "proj"}
+
+
+def test_codex_gets_the_server_of_a_plugin_that_it_installed_behind_the_gate(
+    machine: Machine, model: ModelServer
+) -> None:
+    _codex(machine, model)
+    market = machine.top / "market"
+    machine.write_config({"plg": entry()}, path=market / "plug" / ".mcp.json")
+    sources = {"name": "plug", "source": {"source": "local", "path": "./plug"}}
+    for path, values in {
+        ".agents/plugins/marketplace.json": {"name": "market", "plugins": [sources]},
+        "plug/.codex-plugin/plugin.json": {"name": "plug", "version": "1.0.0"},
+    }.items():
+        (market / path).parent.mkdir(parents=True)
+        (market / path).write_text(json.dumps(values), "utf-8")
+    for words in (["marketplace", "add", str(market)], ["add", "plug@market"]):
+        with run_agent(machine, "codex", "plugin", *words) as peer:
+            _end(peer)
+
+    said = _run(machine, model, CODEX, {})
+
+    assert "configured 2 servers: plg, usr" in said
+    assert {one["server_name"] for one in machine.events("server_started")} == {"usr", "plg"}

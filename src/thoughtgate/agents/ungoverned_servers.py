@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from thoughtgate.agents.config_paths import Search, copilot_home, flag_values, gemini_home
 from thoughtgate.agents.entries import UngovernedServer
+from thoughtgate.agents.injection.codex_plugins import plugins_with_servers
 
 _MAX_MANIFEST: Final = 4 * 1024 * 1024
 """Maximum bytes read of a manifest; real ones have a few kilobytes."""
@@ -55,6 +56,7 @@ def _codex(search: Search) -> Iterator[UngovernedServer]:
         if value.startswith("mcp_servers"):
             name = ".".join(value.partition("=")[0].split(".")[:2])
             yield UngovernedServer(f"{flag} {name}", "a server defined on the command line")
+    yield from plugins_with_servers(search)
 
 
 def _gemini(search: Search) -> Iterator[UngovernedServer]:

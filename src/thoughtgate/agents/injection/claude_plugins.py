@@ -15,7 +15,7 @@ from thoughtgate.agents.injection.claude_approvals import (
     claude_settings_directory,
     is_trusted_folder,
 )
-from thoughtgate.agents.injection.records import read_json, table
+from thoughtgate.agents.injection.records import listed_servers, read_json, table
 
 ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
 _MANIFEST: Final = Path(".claude-plugin", "plugin.json")
@@ -70,17 +70,10 @@ def _servers(directory: Path) -> Mapping[str, Any]:
     """Return the servers of a plugin: in its own file, and in its manifest or a file named there."""
     said = read_json(directory / _MANIFEST).get("mcpServers")
     named = said if isinstance(said, list) else [said]
-    found: dict[str, Any] = dict(_listed(read_json(directory / ".mcp.json")))
+    found: dict[str, Any] = dict(listed_servers(read_json(directory / ".mcp.json")))
     for one in named:
-        found.update(_listed(read_json(directory / one) if isinstance(one, str) else one))
+        found.update(listed_servers(read_json(directory / one) if isinstance(one, str) else one))
     return found
-
-
-def _listed(values: Any) -> Mapping[str, Any]:
-    """Return the servers in a file, with or without the key around them."""
-    if not isinstance(values, Mapping):
-        return {}
-    return table(values, "mcpServers") if "mcpServers" in values else values
 
 
 def _with_root(value: Any, directory: str) -> Any:

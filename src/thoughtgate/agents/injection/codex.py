@@ -12,6 +12,7 @@ from typing import Any, Final
 from thoughtgate.agents.config_paths import Search, codex_home, git_root, main_repository
 from thoughtgate.agents.entries import Layer, ServerEntry, UngovernedServer
 from thoughtgate.agents.entry_shapes import argv_of, merge_keys
+from thoughtgate.agents.injection.codex_plugins import SCOPE, ungoverned_plugins
 from thoughtgate.agents.injection.command_line import with_arguments
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_value
@@ -40,7 +41,9 @@ def inject(given: Governed) -> Injection:
             servers[name] = _disabled(given, stack)
         elif value is not None:
             governed.append(name)
-            servers[name] = {**_flags(stack), **_command(value), **emptied(stack)}
+            # The entry of a plugin is replaced with all its keys.
+            kept = dict(value) if trusted[0].layer.scope == SCOPE else {}
+            servers[name] = {**kept, **_flags(stack), **_command(value), **emptied(stack)}
         else:
             outside.append(given.ungoverned(trusted[-1]))
             if flags := _flags(stack):
@@ -52,7 +55,7 @@ def inject(given: Governed) -> Injection:
         with_arguments(own, words),
         tuple(governed),
         left_out=tuple(left_out),
-        outside=tuple(outside),
+        outside=(*outside, *ungoverned_plugins(given.plan.search)),
     )
 
 

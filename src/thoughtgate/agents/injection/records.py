@@ -39,6 +39,13 @@ def table(values: Any, *keys: str) -> Mapping[str, Any]:
     return values if isinstance(values, Mapping) else {}
 
 
+def listed_servers(values: Any) -> Mapping[str, Any]:
+    """Return the servers in a plugin's file, with or without the key around them."""
+    if not isinstance(values, Mapping):
+        return {}
+    return table(values, "mcpServers") if "mcpServers" in values else values
+
+
 def texts(value: Any) -> frozenset[str]:
     """Return the strings of a list; empty for anything else."""
     if not isinstance(value, list):

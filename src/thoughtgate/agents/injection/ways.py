@@ -8,8 +8,10 @@ from typing import Final, NamedTuple
 from thoughtgate.agents.catalog import Way, usual_way
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan
+from thoughtgate.agents.entries import Layer
 from thoughtgate.agents.injection import claude_code, codex, copilot, gemini, opencode, qwen
 from thoughtgate.agents.injection.claude_plugins import plugin_layers
+from thoughtgate.agents.injection.codex_plugins import plugin_layers as codex_plugin_layers
 from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.errors import ConfigError, Problem, UsageError
@@ -22,6 +24,12 @@ _INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
     "opencode": opencode.inject,
     "qwen": qwen.inject,
 }
+
+_PLUGIN_LAYERS: Final[dict[str, Callable[[Search], tuple[Layer, ...]]]] = {
+    "claude-code": plugin_layers,
+    "codex": codex_plugin_layers,
+}
+"""The servers of plugins, which rewriting config files cannot govern."""
 
 _SUBCOMMANDS: Final = {
     "claude-code": claude_code.SUBCOMMANDS,
@@ -51,8 +59,9 @@ def can_inject(agent_type: str) -> bool:
 
 def search_for_injection(search: Search) -> Search:
     """Return where to look for the servers of an agent that gets them at its start."""
-    lowest = plugin_layers(search) if search.agent_type == "claude-code" else ()
-    return replace(search, injects=True, lowest=lowest)
+    injecting = replace(search, injects=True)
+    layers = _PLUGIN_LAYERS.get(search.agent_type)
+    return replace(injecting, lowest=layers(injecting) if layers else ())
 
 
 def inject(given: Governed) -> Injection:
