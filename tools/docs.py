@@ -20,6 +20,7 @@ PREFIX: Final = "docs_"
 
 INDEXES: Final = {
     "guides": "# Guides\n\nStep-by-step instructions for one task each.\n",
+    "cookbook": "# Cookbook\n\nPolicies to copy, each with the verdicts that a test holds it to.\n",
     "concepts": "# Concepts\n\nHow it works and why.\n",
     "reference": "# Reference\n\nThese pages are generated from the code with `make docs`.\n",
 }
