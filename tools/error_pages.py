@@ -113,7 +113,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "budget": Advice(
         "The budget of this limit is used up. The call was not made.",
-        "`retry_after` says when the window ends, if there is one. A person can start the count anew with `thoughtgate limits reset ID`.",
+        "`retry_after` says when the window ends, if there is one. A person can reset the count with `thoughtgate limits reset ID`.",
     ),
     "duplicate": Advice(
         "The same call was made just now, and the policy allows it only once within that time. The call was not made.",
