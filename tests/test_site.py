@@ -3,19 +3,19 @@
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
 from ruamel.yaml import YAML
 from tools.error_pages import ADVICE
-from tools.site_pages import on_page_markdown
+from tools.site_pages import MAX_PAGE, on_page_markdown, on_post_page
 from tools.source_tree import ROOT
 
 from thoughtgate.errors import KINDS
 
 DOCS: Final = ROOT / "docs"
-MAX_PAGE: Final = 300_000
 BUILD_S: Final = 300.0
 LOADS: Final = re.compile(
     r'<(?:script|img|iframe|link rel="(?:stylesheet|icon|preconnect)")[^>]*(?:src|href)="https?://'
@@ -64,6 +64,16 @@ def test_links_that_leave_the_docs_lead_to_the_repository(link: str, leads_to: s
     text = on_page_markdown(f"See [it]({link}).", page=page, config={"repo_url": REPOSITORY})
 
     assert text == f"See [it]({leads_to})."
+
+
+def test_a_page_that_is_too_large_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"x" * (MAX_PAGE - 10))
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="p.md"), markdown="![it](a.png)")
+    config = {"docs_dir": str(tmp_path)}
+
+    assert on_post_page("0123456789", page=page, config=config) == "0123456789"
+    with pytest.raises(ValueError, match="at most 300,000"):
+        on_post_page("0123456789x", page=page, config=config)
 
 
 @pytest.mark.long

@@ -28,7 +28,7 @@ def _server(kind: str) -> str:
 ADVICE: Final[dict[str, Advice]] = {
     "parse_error": Advice(
         "The message is not valid JSON, not valid UTF-8, too long or nested too deeply. Nothing was forwarded.",
-        "This is a defect of the client: `check` in the error's data names the check that failed. `thoughtgate audit query --type frame_refused` shows the first bytes of the message.",
+        "This is a defect of the client: `check` in the error's data names the check that failed. `thoughtgate audit tail --type frame_refused` shows the first bytes of the message.",
     ),
     "invalid_request": Advice(
         "The message is JSON but not a request that has one reading: for instance a batch where none is allowed, a duplicate key, or a call without an id. Nothing was forwarded.",
@@ -113,7 +113,7 @@ ADVICE: Final[dict[str, Advice]] = {
     ),
     "budget": Advice(
         "The budget of this limit is used up. The call was not made.",
-        "`retry_after` says when the window ends, if there is one. A person can start the count anew with `thoughtgate limits reset ID`.",
+        "`retry_after` says when the window ends, if there is one. A person can reset the count with `thoughtgate limits reset ID`.",
     ),
     "duplicate": Advice(
         "The same call was made just now, and the policy allows it only once within that time. The call was not made.",

@@ -86,7 +86,7 @@ def test_shared_counts_are_listed_and_reset(tmp_path: Path) -> None:
         assert "lost with gates that died, window ends 20" in text
         assert "s tool search: breaker open until 20" in text
     assert len(json.loads(run(tmp_path, "status", "--json").stdout)["limits"]) == 2
-    assert run(tmp_path, "limits", "reset", "searches").stdout == "Limit searches starts anew.\n"
+    assert run(tmp_path, "limits", "reset", "searches").stdout == "Limit searches is reset.\n"
     (count,) = json.loads(run(tmp_path, "limits", "list", "--json").stdout)[0]["counts"]
     assert (count["used"], count["lost"]) == (0, 0)
     done = json.loads(run(tmp_path, "limits", "reset", "health", "--json").stdout)

@@ -193,7 +193,7 @@ def test_a_budget_starts_anew_with_its_window_and_after_a_reset(
     environ = environment(made.directories[0])
     listed = _limits(environ, "list", "-c", config, "--json")
     assert [one["used"] for one in json.loads(listed)[0]["counts"]] == [5]
-    assert _limits(environ, "reset", "all", "-c", config) == "Limit all starts anew.\n"
+    assert _limits(environ, "reset", "all", "-c", config) == "Limit all is reset.\n"
     # A gate remembers a refusal for less than a second.
     wait_for(lambda: _post(ports[1], n="first") == "passes", 5.0, what="the reset")
     wait_for(lambda: _post(ports[0], n="second") == "passes", 5.0, what="the reset")

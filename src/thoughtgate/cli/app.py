@@ -56,7 +56,7 @@ COMMANDS: Final = (
     Command("trust", "trust", "Accept a policy file found in a working directory."),
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "List approval requests and answer them."),
-    Command("limits", "limits", "Show how much of each limit is used; let a limit start anew."),
+    Command("limits", "limits", "Show how much of each limit is used; reset limits."),
     Command("stop", "orders.stop", "Refuse calls of a server, a principal or all, at every gate."),
     Command("resume", "orders.resume", "Let what was stopped go on."),
     Command(

@@ -1,4 +1,4 @@
-"""``thoughtgate limits``: show how much of each limit is used, and let a limit start anew."""
+"""``thoughtgate limits``: show how much of each limit is used, and reset limits."""
 
 import os
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ from thoughtgate.stores.open_database import StoreLocation
 if TYPE_CHECKING:
     from thoughtgate.gate.config_files import Loaded
 
-IN_MEMORY = "counted by each gate in its memory; restart the gate to start anew"
+IN_MEMORY = "counted by each gate in its memory; restart the gate to reset it"
 
 app = command_app(
-    "Show how much of each limit is used, and let a limit start anew.",
+    "Show how much of each limit is used, and reset limits.",
     examples("thoughtgate limits list", "thoughtgate limits reset searches"),
 )
 
@@ -76,7 +76,7 @@ def reset(
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Let a limit start anew at every gate that shares the store, within a second."""
+    """Reset a limit at every gate that shares the store, within a second."""
     loaded = read_config(config)
     location = store_location(loaded, state_directory(os.environ))
     known = [limit.id for limit in loaded.policy.limits]
@@ -88,7 +88,7 @@ def reset(
         raise ThoughtGateError(f"limit {ident} has no shared counts: it is {IN_MEMORY}")
     write_report(
         {"limit": ident, "counts": count},
-        [f"Limit {visible(ident)} starts anew."],
+        [f"Limit {visible(ident)} is reset."],
         as_json=json_,
     )
 

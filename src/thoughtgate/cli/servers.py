@@ -70,7 +70,8 @@ def list_command(
         lambda: _servers(read_config(config).settings),
         as_json=json_,
         watch=watch,
-        nothing="No servers are configured; add one with: thoughtgate servers add",
+        nothing="The config has no servers; add one with: thoughtgate servers add."
+        " Servers of a wrapped agent are in: thoughtgate status",
     )
 
 

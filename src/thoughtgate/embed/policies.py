@@ -63,12 +63,8 @@ def judge(policy: Policy, call: Call, *, at: float | None = None) -> Verdict:
     first call of a run. ``at`` is the time in seconds since the epoch, by default now.
 
     Example:
-        >>> policy = load_policy(text='''
-        ... schema: 1
-        ... default: deny
-        ... rules:
-        ...   - {tool: "read_*", action: forward}
-        ... ''')
+        >>> rules = 'rules: [{tool: "read_*", action: forward}]'
+        >>> policy = load_policy(text=f"{{schema: 1, default: deny, {rules}}}")
         >>> verdict = judge(policy, Call("files", "tool", "read_file", {"path": "/tmp/a"}))
         >>> verdict.action, verdict.gate, verdict.rule
         ('forward', 'rules', 'rules[0]')

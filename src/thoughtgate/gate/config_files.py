@@ -550,7 +550,7 @@ def _readable_secrets(path: str, document: Document) -> tuple[str, ...]:
     mode = Path(path).stat().st_mode
     if not mode & (stat.S_IRGRP | stat.S_IROTH) or not _holds_secret(document.data):
         return ()
-    return (f"{path} holds a secret and can be read by others; mend it with: chmod 600 {path}",)
+    return (f"{path} holds a secret and can be read by others; fix it with: chmod 600 {path}",)
 
 
 def _holds_secret(value: Any, name: str = "") -> bool:

@@ -144,3 +144,26 @@ def test_facts_are_part_of_an_expectation(
     done = command(capsys, "policy", "test", str(tests), "-c", str(config))
     assert done.code == 2
     assert "must be a list of untrusted and private" in done.err
+
+
+def test_a_call_can_be_made_at_another_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cedar = "permit(principal, action, resource) when { context.time.hour < 12 };"
+    (tmp_path / "p.cedar").write_text(cedar)
+    config, tests = tmp_path / "t.yaml", tmp_path / "e.yaml"
+    config.write_text("schema: 1\ndefault: policy\ncedar: {policies: [p.cedar]}\n")
+    entry = "  - {server: s, tool: t, at: '2026-01-31T%s:00:00Z', expect: %s}\n"
+    tests.write_text("tests:\n" + entry % ("09", "forward") + entry % ("13", "deny"))
+
+    assert command(capsys, "policy", "test", str(tests), "-c", str(config)).code == 0
+
+
+@pytest.mark.parametrize("at", ["soon", "2026", "12:00"])
+def test_a_time_that_cannot_be_read_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at: str
+) -> None:
+    done = run_tests(tmp_path, capsys, f"tests: [{{tool: t, at: '{at}', expect: deny}}]\n")
+
+    assert done.code == 2
+    assert "must be a time in quotes" in done.err

@@ -48,7 +48,7 @@ def test_a_file_of_somebody_else_is_refused(file: Path, monkeypatch: pytest.Monk
 @pytest.mark.promise("policy-file-ownership")
 def test_a_file_and_a_directory_that_were_given_away_are_refused(file: Path) -> None:
     os.chown(file, STRANGER, -1)
-    assert f"belongs to {STRANGER}, not to you or root; mend it with: chown " in refusal(file)
+    assert f"belongs to {STRANGER}, not to you or root; fix it with: chown " in refusal(file)
     os.chown(file, 0, -1)
     os.chown(file.parent, STRANGER, -1)
     told = refusal(file)
@@ -106,7 +106,7 @@ def test_a_file_in_a_directory_that_everybody_can_write_is_refused(file: Path) -
     file.parent.chmod(0o777)
     told = refusal(file)
     assert (
-        f"its directory can be written by everybody; mend it with: chmod o-w {file.parent}" in told
+        f"its directory can be written by everybody; fix it with: chmod o-w {file.parent}" in told
     )
     file.parent.chmod(0o1777)
     assert PolicyFiles().text(str(file)) == "text"

@@ -17,6 +17,7 @@ from thoughtgate.policy.call import APPROVE, DENY, FORWARD, PROMPT, RESOURCE, TO
 from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.facts import ESTABLISHED
 from thoughtgate.policy.policy import Policy
+from thoughtgate.record.call_rows import parse_time
 
 TEST_EXAMPLES: Final = examples(
     "thoughtgate policy test expectations.yaml",
@@ -25,7 +26,7 @@ TEST_EXAMPLES: Final = examples(
 
 _KEYS: Final = frozenset(
     {"name", "server", TOOL, RESOURCE, PROMPT, "arguments", "annotations", "principal", "expect"}
-    | {"gate", "rule", "workflow", "kind", "scopes", "facts"}
+    | {"gate", "rule", "workflow", "kind", "scopes", "facts", "at"}
 )
 _ACTIONS: Final = (FORWARD, DENY, APPROVE)
 _GATES: Final = ("visibility", "rules", "default", "cedar", "internal")
@@ -47,6 +48,8 @@ class Expectation(NamedTuple):
     expected: dict[str, str]
     """``action`` and, if given, ``gate``, ``rule``, ``workflow`` and ``kind``."""
     line: int
+    at: float = 0.0
+    """When the call is made, for policies that ask for the time; 0 for now."""
 
 
 class Result(NamedTuple):
@@ -114,7 +117,7 @@ def load_expectations(file: Path) -> list[Expectation]:
 
 def check(expectation: Expectation, policy: Policy, now: float) -> Result:
     """Evaluate one call and compare the verdict with the expected one."""
-    verdict = evaluate(expectation.call, policy, now)
+    verdict = evaluate(expectation.call, policy, expectation.at or now)
     differs = tuple(
         f"{name} is {getattr(verdict, name) or 'none'}, not {wanted}"
         + (f": {verdict.reason}" if name == "action" and verdict.reason else "")
@@ -161,6 +164,8 @@ def _problems_of_types(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     facts = entry.get("facts", [])
     if not _are_texts(facts) or not set(facts) <= set(ESTABLISHED):
         yield "facts", f"must be a list of {' and '.join(ESTABLISHED)}"
+    if "at" in entry and _moment(entry["at"]) is None:
+        yield "at", "must be a time in quotes, such as '2026-01-31T12:00:00Z'"
     for name in ("server", "name", "gate", "rule", "workflow", "kind", "principal"):
         if not isinstance(entry.get(name, ""), str):
             yield name, "must be a string"
@@ -168,6 +173,10 @@ def _problems_of_types(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _moment(value: Any) -> float | None:
+    return parse_time(value) if isinstance(value, str) else None
 
 
 def _kinds(entry: dict[str, Any]) -> list[str]:
@@ -191,7 +200,7 @@ def _expectation(entry: dict[str, Any], line: int) -> Expectation:
     expected = {"action": entry["expect"]}
     checked = ("gate", "rule", "workflow", "kind")
     expected |= {name: entry[name] for name in checked if name in entry}
-    return Expectation(name, call, expected, line)
+    return Expectation(name, call, expected, line, _moment(entry.get("at")) or 0.0)
 
 
 def _as_json(result: Result) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def _fault(path: str, status: os.stat_result, *, is_read_only: bool) -> str:
         if owner not in {os.geteuid(), 0}:
             return (
                 f"{words} to {_user_name(owner)}, not to you or root;"
-                f" mend it with: chown {_user_name(os.geteuid())} {shlex.quote(place)}"
+                f" fix it with: chown {_user_name(os.geteuid())} {shlex.quote(place)}"
             )
     if is_read_only:
         # Volumes of Kubernetes have open modes, but nobody can write through a read-only mount.
@@ -152,10 +152,10 @@ def _fault(path: str, status: os.stat_result, *, is_read_only: bool) -> str:
     is_shared = mode & stat.S_IWGRP and not _is_private_group(status.st_gid, status.st_uid)
     if mode & stat.S_IWOTH or is_shared:
         whom = "everybody" if mode & stat.S_IWOTH else "its group"
-        return f"can be written by {whom}; mend it with: chmod go-w {shlex.quote(path)}"
+        return f"can be written by {whom}; fix it with: chmod go-w {shlex.quote(path)}"
     if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
         mend = f"chmod o-w {shlex.quote(folder)}"
-        return f"its directory can be written by everybody; mend it with: {mend}"
+        return f"its directory can be written by everybody; fix it with: {mend}"
     return ""
 
 
