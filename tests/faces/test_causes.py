@@ -65,7 +65,8 @@ def gate_facts(gate: Gate) -> dict[str, Any]:
     command = thoughtgate("status", "--json")
     done = subprocess.run(command, env=environ, capture_output=True, timeout=30, check=True)
     (found,) = json.loads(done.stdout)["gates"]
-    return dict[str, Any](found)
+    facts: dict[str, Any] = found
+    return facts
 
 
 def control(gate: Gate, op: str) -> Any:
@@ -76,7 +77,7 @@ def control(gate: Gate, op: str) -> Any:
 
 def check_call(gate: Gate, answer: dict[str, Any], cause: str) -> dict[str, Any]:
     """Compare what an agent was told with the registry and the record; return the error's data."""
-    data = dict[str, Any](answer["error"]["data"])
+    data: dict[str, Any] = answer["error"]["data"]
     kind, _ = CAUSES[cause]
     assert (data["kind"], data["cause"]) == (kind, cause), data
     assert data["reason"] == answer["error"]["message"]
@@ -151,7 +152,9 @@ def test_a_server_without_a_token(start: Start, cause: str) -> None:
         answer = gate.agent_without_session().call("echo", {}, modern=True)
         data = check_call(gate, answer, cause)
         told = gate.wait(lambda: events(gate, "server_unreachable"), "the failure on record")
-        names = {key: data[key] for key in ("kind", "cause", "status") if key in data}
+        names: dict[str, Any] = {
+            key: data[key] for key in ("kind", "cause", "status") if key in data
+        }
         assert told == [{"state": "degraded", **names, "reason": data["reason"]}]
         gate.wait(lambda: lines(gate, data["reason"], cause), "the failure on standard error")
         shown = status_of(gate)

@@ -26,9 +26,12 @@ def secret_service(directory: Path, *, unlocked: bool = True) -> Iterator[dict[s
         environ = {"DBUS_SESSION_BUS_ADDRESS": address, "XDG_RUNTIME_DIR": str(directory)}
         started = {**environ, "HOME": str(directory), "PATH": "/usr/bin:/bin"}
         command = ["gnome-keyring-daemon", "--foreground", "--components=secrets"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         process = subprocess.Popen(
-            [*command, "--unlock"] if unlocked else command, env=started, **pipes
+            [*command, "--unlock"] if unlocked else command,
+            env=started,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         with ending(process) as daemon:
             try:
