@@ -71,11 +71,11 @@ def test_a_budget_holds_over_all_gates_to_the_last_call(gate: Open, exact: bool)
 def test_a_limit_per_session_counts_the_session_at_every_gate(gate: Open) -> None:
     limit = Limit("b", budget=4, scope="session")
     policy = Policy(default=FORWARD, limits=(limit,))
-    states = [gate(limit).state for _ in range(2)]
-    judges = [
-        Judge(policy, f"run-{number}", count=lambda _, state=state: state)
-        for number, state in enumerate(states)
-    ]
+
+    def judge_of(run: str, state: SharedLimitState) -> Judge:
+        return Judge(policy, run, count=lambda _: state)
+
+    judges = [judge_of(run, gate(limit).state) for run in ("run-1", "run-2")]
 
     def forwarded(session_name: str) -> int:
         # Each run numbers its sessions from one.
