@@ -64,7 +64,8 @@ AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 
 BALANCERS := nginx haproxy
 # Program and Debian package.
-NOTIFIERS := notify-send:libnotify-bin dbus-daemon:dbus-daemon tmux:tmux
+NOTIFIERS := notify-send:libnotify-bin dbus-daemon:dbus-daemon tmux:tmux \
+	gnome-keyring-daemon:gnome-keyring
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
 	mutations audit-dependencies build folder folder-archive sbom node authorization-server real-servers readers deploy-tools agents chromium postgresql balancers notifications \
@@ -290,7 +291,7 @@ balancers: ## Debian's nginx and HAProxy, which some tests put in front of gates
 	@for one in $(BALANCERS); do command -v $$one /usr/sbin/$$one >/dev/null 2>&1 || \
 		echo "$$one: skipped, it is not there, and no apt-get with root to install it" >&2; done
 
-notifications: ## Debian's notify-send, dbus-daemon and tmux, for the tests of what people are told
+notifications: ## Debian's notify-send, dbus-daemon, tmux and GNOME Keyring, for the tests of what people are told
 	@for one in $(NOTIFIERS); do command -v $${one%:*} >/dev/null 2>&1 || missing="$$missing $${one#*:}"; done; \
 	test -z "$$missing" || { $(call phase,set-up:$$missing,$(APT) $$missing || true); }
 	@for one in $(NOTIFIERS); do command -v $${one%:*} >/dev/null 2>&1 || \

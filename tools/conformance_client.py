@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -59,7 +60,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def agree(link: str) -> str:
-    """Open the link of a login; return the query of the redirect that it leads to."""
+    """Open the link of a login; return the path and query of the redirect that it leads to."""
     opener = urllib.request.build_opener(_NoRedirect)
     try:
         with opener.open(link, timeout=PATIENCE_S) as answer:
@@ -67,7 +68,8 @@ def agree(link: str) -> str:
     except urllib.error.HTTPError as answer:
         location = answer.headers.get("location", "")
         answer.close()
-    return str(location).partition("?")[2]
+    parts = urllib.parse.urlsplit(str(location))
+    return f"{parts.path}?{parts.query}"
 
 
 def settings(url: str, scenario: str, context: dict[str, Any]) -> tuple[ServerSettings, str]:

@@ -57,6 +57,7 @@ _START: Final = "server_start_failed"
 _NOT_RUNNING: Final = "server_not_running"
 
 LOGIN_REQUIRED: Final = "login_required"
+STOPPED_BY_HAND: Final = "stopped_by_hand"
 
 CAUSES: Final[dict[str, tuple[str, str]]] = {
     "dns_failed": (_CONNECTION, "the server's host name cannot be resolved"),
@@ -100,7 +101,7 @@ CAUSES: Final[dict[str, tuple[str, str]]] = {
     "bad_handshake": (_START, "the server did not answer the handshake properly"),
     "wrong_revision": (_START, "the server supports no MCP revision that the gate supports"),
     "disabled": (_NOT_RUNNING, "the server is disabled in the config"),
-    "stopped_by_hand": (_NOT_RUNNING, "the server was stopped by hand"),
+    STOPPED_BY_HAND: (_NOT_RUNNING, "the server was stopped by hand"),
 }
 """Why a server cannot be used: the kind of the error and the reason, by cause.
 

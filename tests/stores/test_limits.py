@@ -8,14 +8,18 @@ from itertools import count
 
 import pytest
 
+from thoughtgate.core.judge import Judge
+from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.errors import StoreError
-from thoughtgate.policy.call import Call, Verdict
+from thoughtgate.policy.call import FORWARD, Call, Verdict
 from thoughtgate.policy.limits import Breaker, Limit, Rate
+from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.shared_limits import SharedLimitState
 from thoughtgate.stores import limits as limits_module
 from thoughtgate.stores.limit_tables import LimitTables
 from thoughtgate.stores.limits import LimitStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
+from thoughtgate.wire.methods import Named
 
 NOW = 1_800_000_000.0
 CALL = Call("s", "tool", "x", {"a": 1})
@@ -62,6 +66,28 @@ def test_a_budget_holds_over_all_gates_to_the_last_call(gate: Open, exact: bool)
     assert passed == 100
     refused = gates[0].state.take((CALL,), NOW)
     assert refused == Verdict("deny", "limits", "budget", "100 calls are spent", "b")
+
+
+def test_a_limit_per_session_counts_the_session_at_every_gate(gate: Open) -> None:
+    limit = Limit("b", budget=4, scope="session")
+    policy = Policy(default=FORWARD, limits=(limit,))
+
+    def judge_of(run: str, state: SharedLimitState) -> Judge:
+        return Judge(policy, run, count=lambda _: state)
+
+    judges = [judge_of(run, gate(limit).state) for run in ("run-1", "run-2")]
+
+    def forwarded(session_name: str) -> int:
+        # Each run numbers its sessions from one.
+        asked = CallRequest("s", "1", "local", "tools/call", (Named("tool", "x", {}),), 50, "", NOW)
+        asked = asked._replace(session_name=session_name)
+        rulings = [judge.judge(asked) for _ in range(5) for judge in judges]
+        return sum(one.verdict.action == FORWARD for one in rulings)
+
+    assert forwarded("one HTTP session") == 4
+    assert forwarded("another") == 4
+    # Without a name, as on stdio, the two are different sessions.
+    assert forwarded("") == 8
 
 
 def test_a_gate_that_is_killed_loses_its_portion_and_nobody_exceeds_the_budget(gate: Open) -> None:

@@ -78,8 +78,8 @@ class Desktop:
 
 
 @contextmanager
-def a_desktop(folder: Path) -> Iterator[Desktop]:
-    """Run a desktop's bus and notification service in a directory."""
+def session_bus(folder: Path) -> Iterator[str]:
+    """Run a session bus in a directory; yield its address."""
     path = folder / "bus"
     command = ["dbus-daemon", "--session", "--nofork", f"--address=unix:path={path}"]
     with ending(
@@ -91,8 +91,15 @@ def a_desktop(folder: Path) -> Iterator[Desktop]:
             assert daemon.stdout is not None
             # It prints its address once it listens.
             assert within(daemon.stdout.readline, what="the bus")
-            desktop = Desktop(f"unix:path={path}")
-            yield desktop
+            yield f"unix:path={path}"
         finally:
             daemon.kill()
-        desktop.wait()
+
+
+@contextmanager
+def a_desktop(folder: Path) -> Iterator[Desktop]:
+    """Run a desktop's bus and notification service in a directory."""
+    with session_bus(folder) as address:
+        desktop = Desktop(address)
+        yield desktop
+    desktop.wait()

@@ -76,7 +76,7 @@ class SmallOAuth(HttpUpstream):
         return ServerSettings("search", url=f"{self.base}/mcp", **fields)
 
     def redirect(self, link: str, **changed: str | None) -> str:
-        """Return the query of the redirect that a user's consent leads to."""
+        """Return the path and query of the redirect that a user's consent leads to."""
         asked = dict(parse_qsl(urlsplit(link).query))
         fields: dict[str, str | None] = {
             "code": f"code:{asked.get('scope', '')}",
@@ -84,7 +84,8 @@ class SmallOAuth(HttpUpstream):
             "iss": self.base,
             **changed,
         }
-        return urlencode({name: value for name, value in fields.items() if value is not None})
+        query = urlencode({name: value for name, value in fields.items() if value is not None})
+        return f"{urlsplit(asked['redirect_uri']).path}?{query}"
 
     @property
     def tool_calls(self) -> list[Received]:

@@ -82,11 +82,11 @@ def test_a_sign_in_is_finished_once_by_its_session() -> None:
         await logins.begin("far", "ann", "session", "https://console/callback")
         for session in ("other", ""):
             with pytest.raises(LoginError, match="not begun in this browser"):
-                await logins.finish("state=state-0&code=1", session)
-        found = await logins.finish("state=state-0&code=1", "session")
+                await logins.finish("/callback?state=state-0&code=1", session)
+        found = await logins.finish("/callback?state=state-0&code=1", "session")
         assert (found.principal, found.server) == ("ann", "far")
         with pytest.raises(LoginError, match="not begun"):
-            await logins.finish("state=state-0&code=1", "session")
+            await logins.finish("/callback?state=state-0&code=1", "session")
 
     run_async(scene())
     assert access.flows[0].closed == 1
@@ -103,7 +103,7 @@ def test_old_and_too_many_sign_ins_are_ended(monkeypatch: pytest.MonkeyPatch) ->
         assert [flow.closed for flow in access.flows[:2]] == [1, 0]
         at[0] = server_logins.PENDING_S
         with pytest.raises(LoginError):
-            await logins.finish("state=state-5&code=1", "session")
+            await logins.finish("/callback?state=state-5&code=1", "session")
         await logins.begin("far", "ann", "session", "https://console/callback")
         assert [flow.closed for flow in access.flows] == [1] * (MAX_PENDING + 1) + [0]
         await logins.close()

@@ -56,7 +56,7 @@ def begin(client: Client) -> str:
 def come_back(client: Client, link: str) -> str:
     """Consent; return the address to which the page after that leads."""
     parts = urlsplit(Browser().consent(link))
-    assert parts.path == "/callback"
+    assert parts.path.startswith("/callback/")
     # The browser sends no cookie with a request that another site leads to.
     page = Client(client.port).get(f"{parts.path}?{parts.query}")
     assert page.status == 200, page.text

@@ -232,14 +232,8 @@ class Approval(NamedTuple):
 
     @property
     def session_key(self) -> str:
-        """A key that is unique across gates and runs: sessions are numbered from one in every run.
-
-        An HTTP session has a name of its own, so every gate that continues it has the same key.
-        """
-        if self.session_name:
-            return f"http {self.session_name}"
-        run = self.call_id.rpartition(".")[0]
-        return f"{run}/{self.session}" if run and self.session else ""
+        """What names its session at every gate; empty if it belongs to none."""
+        return session_key(self.call_id.rpartition(".")[0], self.session, self.session_name)
 
     @property
     def decider(self) -> Vote | None:
@@ -247,6 +241,16 @@ class Approval(NamedTuple):
         if self.status in {PENDING, EXPIRED, WITHDRAWN} or not self.votes:
             return None
         return next((vote for vote in self.votes if not vote.approve), self.votes[-1])
+
+
+def session_key(run: str, session: str, name: str) -> str:
+    """Return a key that is unique across gates and runs: each run numbers its sessions from one.
+
+    An HTTP session has a name of its own, so every gate that continues it has the same key.
+    """
+    if name:
+        return f"http {name}"
+    return f"{run}/{session}" if run and session else ""
 
 
 def digest_of(call: Call, policy_version: str) -> str:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from thoughtgate.core.answers import has_failed
-from thoughtgate.core.approval import Decision
+from thoughtgate.core.approval import Decision, session_key
 from thoughtgate.core.definitions.known_definitions import DEFINITION_HELD, KnownDefinitions
 from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of, list_event
 from thoughtgate.core.open_calls import (
@@ -446,6 +446,7 @@ class Judge:
                 definition,
                 bool(definition) or not is_tool,
                 self.facts.of(principal, question.at) if self._needs_facts else NO_FACTS,
+                session_key(self._run_id, session, question.session_name),
             ),
         )
 

@@ -7,7 +7,7 @@ this module, so it stays small.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.errors import CAUSES
+from thoughtgate.errors import CAUSES, STOPPED_BY_HAND
 from thoughtgate.wire.unchecked import unchecked
 
 RUN_START: Final = "run_start"
@@ -212,6 +212,10 @@ def with_masked_start(record: Record, mask: Callable[[str], str]) -> Record:
     return record._replace(body={**record.body, **body})
 
 
+_INTENDED: Final = frozenset({"stopped", STOPPED_BY_HAND})
+"""Causes of an end that is no failure, and has no kind of error."""
+
+
 def server_started(at: float, server: str, session: str, pid: int) -> Record:
     """A server was started or connected; one without a local process has the pid 0."""
     return Record(SERVER_STARTED, at, server, session, {"server": {"pid": pid}})
@@ -234,7 +238,7 @@ def server_exited(
         facts = {"state": "exited", "exit_code": code}
         cause = cause or "exited"
     facts["cause"] = cause = cause or ("connection_lost" if was_up else "start_failed")
-    if cause != "stopped":
+    if cause not in _INTENDED:
         facts["kind"] = CAUSES[cause][0] if was_up else "server_start_failed"
     return Record(SERVER_EXITED, at, server, session, {"server": {**facts, "reason": reason}})
 

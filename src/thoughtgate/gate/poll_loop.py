@@ -24,8 +24,8 @@ from thoughtgate.core.events import (
     Ticked,
 )
 from thoughtgate.core.record_events import describe_exit, server_exited, server_started
-from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.errors import ServerExited, visible
+from thoughtgate.core.session_replies import STOPPING, SessionSettings
+from thoughtgate.errors import ServerExited, upstream_error, visible
 from thoughtgate.gate.authority import PolledAuthority
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.gate.outbox import Outbox
@@ -341,8 +341,13 @@ class PollLoop:
         setup = self._setup
         reason = describe_exit(code)
         self._authority.note(server_exited(at, setup.server, setup.session, reason, exit_code=code))
-        facts = {"cause": "exited", "reason": reason}
-        self._feed(ServerGone(ServerExited.before_answer, at, facts=facts))
+        if self._stopping == "signal":
+            self._feed(
+                ServerGone(STOPPING, at, facts=upstream_error("gate_closing", STOPPING).facts)
+            )
+        else:
+            facts = {"cause": "exited", "reason": reason}
+            self._feed(ServerGone(ServerExited.before_answer, at, facts=facts))
         self._flush()
         server.sweep()
         # The agent still has time to read the last frames.

@@ -39,6 +39,7 @@ from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session import Session
 from thoughtgate.core.session_replies import CorrelationIds, SessionSettings
 from thoughtgate.core.tool_listing import LIST_FIRST
+from thoughtgate.errors import upstream_error
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
 from thoughtgate.policy.call import DENY, Verdict
@@ -268,7 +269,8 @@ class SessionDriver:
     def stop(self, reason: str, at: float) -> None:
         """Answer every open request with an error because the gate is stopping."""
         if not self.session.is_idle:
-            self.feed(ServerGone(reason, at, facts={"cause": "gate_closing"}), None)
+            facts = upstream_error("gate_closing", reason).facts
+            self.feed(ServerGone(reason, at, facts=facts), None)
 
     @property
     def is_busy(self) -> bool:

@@ -24,7 +24,7 @@ from thoughtgate.core.record_events import (
     frame_refused,
 )
 from thoughtgate.core.routing import split
-from thoughtgate.core.server_lifecycle import CAME_UP, NEEDS_LOGIN, RUNNING, STARTING
+from thoughtgate.core.server_lifecycle import CAME_UP, HALTED, NEEDS_LOGIN, RUNNING, STARTING
 from thoughtgate.core.session_replies import SessionSettings
 from thoughtgate.errors import LOGIN_REQUIRED, PeerError
 from thoughtgate.gate.approvals.standing_questions import REFUSED
@@ -303,6 +303,8 @@ class Hub:
         shared = self.servers.get(server)
         if shared is None:
             return None
+        if shared.standing.state == HALTED:
+            return shared  # it says so; a process of the session's own must not run either
         if self.servers.needs_login_of(shared.settings, client.principal):
             owner, principal = client.login_owner, client.principal
         elif client.sole or shared.settings.isolation != "session":
@@ -434,12 +436,14 @@ class Hub:
         return f"{server} is running" + (f" (pid {upstream.pid})" if upstream.pid else "")
 
     async def stop_server(self, server: str) -> str:
-        """Stop a server; return what happened."""
+        """Stop a server, also for sessions and logins of its own; return what happened."""
         await self._named(server).stop()
+        await self._drop_private(lambda _, of: of == server)
         return f"{server} is stopped"
 
     async def restart_server(self, server: str) -> str:
-        """Restart a server; return what happened."""
+        """Restart a server; return what happened. Private processes start with their next call."""
+        await self._drop_private(lambda _, of: of == server)
         upstream = await self._named(server).restart()
         return f"{server} was restarted" + (f" (pid {upstream.pid})" if upstream.pid else "")
 

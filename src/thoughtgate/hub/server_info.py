@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from thoughtgate.core.server_lifecycle import FAILED, RUNNING, WAITING
+from thoughtgate.core.server_lifecycle import DISABLED, FAILED, HALTED, RUNNING, WAITING
+from thoughtgate.errors import STOPPED_BY_HAND, upstream_error
 from thoughtgate.gate.clock import monotonic
 from thoughtgate.upstream.health import DEGRADED
 from thoughtgate.upstream.supervisor import Supervisor
@@ -13,6 +14,9 @@ MAX_INSTRUCTIONS: Final = 4000
 
 MAX_ALL_INSTRUCTIONS: Final = 16_000
 """Maximum length of the instructions of all servers; those of the last servers are left out."""
+
+_OFF: Final = {DISABLED: "disabled", HALTED: STOPPED_BY_HAND}
+"""The causes of states in which only a person starts a server."""
 
 
 def describe_server(supervisor: Supervisor, *, active: bool) -> dict[str, Any]:
@@ -39,6 +43,8 @@ def describe_server(supervisor: Supervisor, *, active: bool) -> dict[str, Any]:
         facts["status"] = DEGRADED
     if settings.url:
         failure = supervisor.health.failure or failure
+    if standing.state in _OFF:
+        failure = upstream_error(_OFF[standing.state])
     if failure is not None:
         facts["reason"] = str(failure)
         told = {name: value for name, value in failure.facts.items() if name != "reason"}

@@ -53,7 +53,7 @@ class Call(NamedTuple):
     principal: str = "local"
     """The caller: the agent id, or the authenticated identity on HTTP."""
     session: str = ""
-    """The session the call belongs to, for grants and limits scoped to a session."""
+    """The session the call belongs to, as the record numbers it."""
     args_hash: str = ""
     """SHA-256 of the canonical arguments; empty until it is needed."""
     session_calls: int = 0
@@ -74,6 +74,8 @@ class Call(NamedTuple):
     """Whether the tool's annotations are known; if not, a condition on them is undetermined."""
     facts: frozenset[str] | None = frozenset()
     """The facts that hold (``policy.facts``); None if they cannot be read."""
+    session_key: str = ""
+    """Names the session at every gate that shares a store; ``session`` is a number of one run."""
 
 
 class Verdict(NamedTuple):

@@ -309,7 +309,7 @@ def count_key(limit: Limit, call: Call, usual: str) -> str:
     scope = limit.scope or usual
     members = {
         RUN: (),
-        SESSION: (call.session,),
+        SESSION: (call.session_key or call.session,),
         PRINCIPAL: (call.principal,),
         SERVER: (call.server,),
         TOOL_SCOPE: (call.server, call.kind, _short(call.name)),

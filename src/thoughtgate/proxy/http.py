@@ -16,7 +16,7 @@ from thoughtgate.config.checks import is_loopback
 from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.core.record_events import Record
-from thoughtgate.errors import ConfigError, Problem, UsageError
+from thoughtgate.errors import CAUSES, ConfigError, Problem, UsageError
 from thoughtgate.front.http_front import HttpFront, check_address, scheme_of
 from thoughtgate.front.pages import Pages
 from thoughtgate.front.request_head import PATHS
@@ -146,13 +146,20 @@ def _choose_server(settings: Settings, server: str, upstream: str, file: str) ->
         return replace(base, url=upstream, command="", args=())
     named = {key: one for key, one in settings.servers.items() if key != "*" and one.enabled}
     if server:
+        if server in settings.servers and server not in named:
+            raise UsageError(f"{server}: {CAUSES['disabled'][1]} (enabled: false)")
         if server not in named:
             known_ids = ", ".join(sorted(named)) or "none"
             raise UsageError(f"there is no server {server!r} in the config; it has: {known_ids}")
         return named[server]
     if len(named) == 1:
         return next(iter(named.values()))
-    if not named:
+    disabled = sorted(
+        key for key, one in settings.servers.items() if key != "*" and not one.enabled
+    )
+    if not named and disabled:
+        problem = f"{', '.join(disabled)}: {CAUSES['disabled'][1]} (enabled: false)"
+    elif not named:
         problem = "name one server, or use --upstream URL"
     else:
         problem = f"several servers are named; choose with --server ({', '.join(sorted(named))})"

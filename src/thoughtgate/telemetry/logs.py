@@ -15,7 +15,7 @@ from thoughtgate.core import record_events as events
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import run_profile
-from thoughtgate.errors import visible
+from thoughtgate.errors import STOPPED_BY_HAND, visible
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
 from thoughtgate.policy.redaction import Redactor
 
@@ -284,7 +284,8 @@ def _rejected(record: Record) -> tuple[str, str, dict[str, Any]]:
 def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:
     facts = dict(record.body.get("server") or {})
     # If the gate stopped it, its change of state is in the log already.
-    return DEBUG if facts.get("cause") == "stopped" else WARN, "server ended", facts
+    level = {"stopped": DEBUG, STOPPED_BY_HAND: INFO}.get(facts.get("cause", ""), WARN)
+    return level, "server ended", facts
 
 
 def _unreachable(record: Record) -> tuple[str, str, dict[str, Any]]:

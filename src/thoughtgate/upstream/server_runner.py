@@ -36,7 +36,15 @@ from thoughtgate.core.server_lifecycle import (
     Supervision,
     advance,
 )
-from thoughtgate.errors import LOGIN_REQUIRED, PeerError, PeerGone, ServerExited, upstream_error
+from thoughtgate.errors import (
+    CAUSES,
+    LOGIN_REQUIRED,
+    STOPPED_BY_HAND,
+    PeerError,
+    PeerGone,
+    ServerExited,
+    upstream_error,
+)
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.upstream.client import ServerConnection
@@ -169,7 +177,7 @@ class ServerRunner:
         if by_hand:
             return
         if standing.state == HALTED:
-            raise upstream_error("stopped_by_hand")
+            raise upstream_error(STOPPED_BY_HAND)
         if standing.state in {WAITING, FAILED}:
             left = standing.retry_at - monotonic()
             if left > WORTH_WAITING_S:
@@ -320,8 +328,11 @@ class ServerRunner:
             self._note_exit("", None, was_up=True)
 
     def _note_exit(self, reason: str, exit_code: int | None, *, was_up: bool) -> None:
-        cause = self.failure.cause if reason and self.failure is not None else "stopped"
-        why = reason or STOPPED_BY_GATE
+        by_hand = self.standing.state == HALTED
+        cause = STOPPED_BY_HAND if by_hand else STOPPED_BY_GATE
+        why = CAUSES[cause][1] if by_hand else reason or STOPPED_BY_GATE
+        if reason and self.failure is not None:
+            cause = self.failure.cause
         self._note(
             server_exited(now(), self.id, "0", why, exit_code=exit_code, was_up=was_up, cause=cause)
         )

@@ -7,6 +7,7 @@ in a console that a governed agent started. With sign-in through a proxy, every 
 carry a valid token, and come from an address that may connect. Rejected requests are recorded.
 """
 
+import re
 from typing import Final, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +27,7 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 OPEN_PATHS: Final = ("/login/", "/static/")
 """Served without a session: signing in, and the style of the sign-in page."""
 
-OPEN_PAGES: Final = (CALLBACK,)
+OPEN_PAGE: Final = re.compile(rf"{CALLBACK}(?:/[0-9a-f]{{1,64}})?")
 """Served without a session, because a browser sends no cookie when another web site leads to it."""
 
 SIGNED_PATHS: Final = ("/webhook/decision",)
@@ -178,7 +179,7 @@ class RequestCheckMiddleware:
 
 
 def _is_open(path: str) -> bool:
-    return path in SIGNED_PATHS or path in OPEN_PAGES or path.startswith(OPEN_PATHS)
+    return path in SIGNED_PATHS or bool(OPEN_PAGE.fullmatch(path)) or path.startswith(OPEN_PATHS)
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:

@@ -102,19 +102,19 @@ class ServerLogins:
         self._pending[flow.state] = _Pending(flow, session, monotonic() + PENDING_S)
         return link
 
-    async def finish(self, query: str, session: str) -> "SignedIn":
-        """Redeem the query of a redirect; a sign-in can be finished once, by the session that began it.
+    async def finish(self, target: str, session: str) -> "SignedIn":
+        """Redeem the path and query of a redirect; a sign-in can be finished once, by the session that began it.
 
         Raises:
             LoginError: there is no such sign-in, or it failed.
         """
-        states = parse_qs(query).get("state", [""])
+        states = parse_qs(target.partition("?")[2]).get("state", [""])
         found = self._pending.get(states[0])
         if found is None or found.session != session or found.expires_at <= monotonic():
             raise LoginError("this sign-in was not begun in this browser, or has expired")
         del self._pending[states[0]]
         async with found.flow:
-            return await found.flow.finish(query)
+            return await found.flow.finish(target)
 
     async def sign_out(self, ident: str, principal: str) -> bool:
         """Revoke and delete somebody's tokens; return whether there were any.

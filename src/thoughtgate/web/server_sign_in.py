@@ -60,10 +60,10 @@ async def sign_in_to_server(context: ConsoleContext, request: Request) -> Respon
 
 def come_back(context: ConsoleContext, request: Request) -> Response:
     """Serve the page that loads the address which redeems the code."""
-    query = request.url.query
+    query, mark = request.url.query, _mark(request)
     if len(query) > MAX_QUERY or not query.isascii():
         return _message(context, request, 400, "The authorization server sent too long an answer.")
-    return context.render_page(request, "server_come_back.html", target=f"{FINISH}?{query}")
+    return context.render_page(request, "server_come_back.html", target=f"{FINISH}{mark}?{query}")
 
 
 async def finish_sign_in(context: ConsoleContext, request: Request) -> Response:
@@ -72,7 +72,8 @@ async def finish_sign_in(context: ConsoleContext, request: Request) -> Response:
     if session is None or logins is None or len(request.url.query) > MAX_QUERY:
         return _message(context, request, 400, "This sign-in cannot be finished here.")
     try:
-        found = await logins.finish(request.url.query, session.id)
+        target = f"{CALLBACK}{_mark(request)}?{request.url.query}"
+        found = await logins.finish(target, session.id)
     except LoginError as error:
         return _message(context, request, 400, str(error))
     # A redirect, so that the address with the code does not stay in the browser's history.
@@ -105,6 +106,12 @@ async def _check(
 
 def _message(context: ConsoleContext, request: Request, status: int, text: str) -> Response:
     return context.render_message(request, status, "Sign-in to a server", text)
+
+
+def _mark(request: Request) -> str:
+    """Return what stands after ``/callback`` for one authorization server: nothing, or ``/DIGITS``."""
+    mark = request.path_params.get("mark", "")
+    return f"/{mark}" if mark.isalnum() and mark.isascii() else ""
 
 
 def _own(request: Request) -> str:

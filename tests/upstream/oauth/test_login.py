@@ -58,7 +58,8 @@ def test_a_login_with_a_browser(run: Callable[[Work], None]) -> None:
             signed_in = await flow.finish(server.redirect(link))
         asked, form = _asked(link), server.forms[-1]
         assert asked["resource"] == form["resource"] == f"{server.base}/mcp"
-        assert asked["redirect_uri"] == form["redirect_uri"] == REDIRECT
+        assert asked["redirect_uri"] == form["redirect_uri"]
+        assert asked["redirect_uri"].startswith(f"{REDIRECT}/")
         assert asked["code_challenge_method"] == "S256"
         assert asked["scope"] == "read"
         assert form["code_verifier"] not in link
@@ -105,7 +106,11 @@ def test_a_repeated_parameter_is_refused(run: Callable[[Work], None]) -> None:
     async def work(access: OAuthAccess) -> None:
         flow = access.login(server.settings(), "ann")
         query = server.redirect(await flow.begin(REDIRECT))
-        for wrong in (f"{query}&code=other", f"{query}&state={flow.state}", "&" * 100_000):
+        for wrong in (
+            f"{query}&code=other",
+            f"{query}&state={flow.state}",
+            query.partition("?")[0] + "?" + "&" * 100_000,
+        ):
             with pytest.raises(LoginError, match="does not belong"):
                 await flow.finish(wrong)
 
@@ -124,6 +129,52 @@ def test_a_redirect_is_redeemed_once(run: Callable[[Work], None]) -> None:
     with SmallOAuth() as server:
         run(work)
     assert server.grants["authorization_code"] == 1
+
+
+def test_each_authorization_server_has_a_redirect_of_its_own(run: Callable[[Work], None]) -> None:
+    """The one that a bad server names sends the browser on to an honest one: its code stays unused."""
+
+    async def work(access: OAuthAccess) -> None:
+        assert bad.metadata
+        bad.metadata["authorization_response_iss_parameter_supported"] = False
+        flow, other = (access.login(one.settings(), "ann") for one in (bad, honest))
+        link, _ = await flow.begin(REDIRECT), await other.begin(REDIRECT)
+        (wrong,), (right,) = (one.registered[0]["redirect_uris"] for one in (bad, honest))
+        assert wrong != right
+        mixed = honest.redirect(link, iss=None).replace(urlsplit(wrong).path, urlsplit(right).path)
+        with pytest.raises(LoginError, match="different authorization server"):
+            await flow.finish(mixed)
+
+    with SmallOAuth() as bad, SmallOAuth() as honest:
+        run(work)
+    assert not bad.forms
+
+
+def test_a_client_with_one_redirect_for_all_needs_an_issuer(run: Callable[[Work], None]) -> None:
+    auth = ServerAuth(type="oauth", client_id="registered")
+
+    async def work(access: OAuthAccess) -> None:
+        for server in (first, second):
+            assert server.metadata
+            server.metadata["authorization_response_iss_parameter_supported"] = False
+        flow = access.login(first.settings(auth=auth), "ann")
+        link = await flow.begin(REDIRECT)
+        assert dict(parse_qsl(urlsplit(link).query))["redirect_uri"] == REDIRECT
+        # There is no other authorization server that it could come from.
+        await flow.finish(first.redirect(link, iss=None))
+
+        flow = access.login(second.settings(auth=auth), "ann")
+        link = await flow.begin(REDIRECT)
+        with pytest.raises(LoginError, match=r"set auth\.issuer"):
+            await flow.finish(second.redirect(link, iss=None))
+        await flow.finish(second.redirect(link))
+
+        chosen = replace(auth, issuer=second.base)
+        flow = access.login(second.settings(auth=chosen), "ann")
+        await flow.finish(second.redirect(await flow.begin(REDIRECT), iss=None))
+
+    with SmallOAuth() as first, SmallOAuth() as second:
+        run(work)
 
 
 def test_an_issuer_that_was_not_announced_is_still_compared(run: Callable[[Work], None]) -> None:

@@ -40,7 +40,7 @@ def test_the_query_of_the_right_state_is_redeemed_once() -> None:
             assert seen == []
 
             status, text = await _fetch(redirect, "code=1&state=right")
-            assert (status, seen) == (200, ["code=1&state=right"])
+            assert (status, seen) == (200, ["/callback?code=1&state=right"])
             assert "You are signed in" in text
             assert (await _fetch(redirect, "code=1&state=right"))[0] == 409
             assert await redirect.wait() == "signed in"

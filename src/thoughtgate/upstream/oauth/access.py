@@ -122,7 +122,10 @@ class OAuthAccess:
             except (StoreError, ValueError):
                 return None, ()  # Encrypted with a key that is gone: this login replaces them.
 
-        plan = LoginPlan(server, who, self._environ, save, load, self._fetcher(server))
+        async def issuers() -> frozenset[str]:
+            return frozenset(facts.issuer for facts in await asyncio.to_thread(self._listed, ""))
+
+        plan = LoginPlan(server, who, self._environ, save, load, issuers, self._fetcher(server))
         return LoginFlow(plan, clock=self._clock)
 
     async def signed_in(self, server: ServerSettings | None = None) -> list[SignedIn]:

@@ -1,13 +1,14 @@
 """Signing in to a server: the authorization code flow, the device flow and client credentials."""
 
 import asyncio
+import hashlib
 import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from thoughtgate.config.server_auth import CLIENT_CREDENTIALS, ServerAuth
 from thoughtgate.config.settings import ServerSettings
@@ -21,6 +22,7 @@ from thoughtgate.upstream.oauth.registration import (
     DEVICE_GRANT,
     choose_client,
     configured_client,
+    has_given_client,
 )
 from thoughtgate.upstream.oauth.token_endpoint import (
     RefusedGrant,
@@ -41,6 +43,10 @@ MAX_POLL_S: Final = 60.0
 SLOWER_S: Final = 5.0
 """RFC 8628, 3.5: how much longer to wait after ``slow_down``."""
 
+_MARK: Final = 16
+"""Digits of an issuer's digest in a redirect URI."""
+_OTHER_SERVER: Final = "the redirect comes from a different authorization server"
+
 Save = Callable[[TokenSet], Awaitable[SignedIn]]
 
 
@@ -55,6 +61,8 @@ class LoginPlan:
     """Stores the tokens."""
     load: Callable[[], Awaitable[tuple[TokenSet | None, tuple[str, ...]]]]
     """Returns the tokens of an earlier login, and the scopes that the server asked for since."""
+    issuers: Callable[[], Awaitable[frozenset[str]]]
+    """Returns the issuers of all logins."""
     fetch: Fetcher
 
     @property
@@ -80,6 +88,8 @@ class LoginFlow:
         self._clock = clock
         self._verifier = secrets.token_urlsafe(64)
         self._redirect_uri = ""
+        self._needs_issuer = False
+        """Whether nothing but the answer's ``iss`` tells which authorization server it is from."""
         self._found: Discovery | None = None
         self._client: OAuthClient | None = None
         self._scopes: tuple[str, ...] = ()
@@ -97,7 +107,8 @@ class LoginFlow:
     async def begin(self, redirect_uri: str, challenge: Challenge | None = None) -> str:
         """Return the link that the user must open in a browser.
 
-        Without a challenge, the server is asked for one. The redirect goes to ``redirect_uri``.
+        Without a challenge, the server is asked for one. The redirect goes to ``redirect_uri``, or to
+        a path below it that belongs to the authorization server alone.
         """
         found, client = await self._prepare(challenge, redirect_uri)
         server = found.server
@@ -110,11 +121,10 @@ class LoginFlow:
         await self._plan.fetch.check_link(server.authorization_endpoint)
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-        self._redirect_uri = redirect_uri
         fields = {
             "response_type": "code",
             "client_id": client.client_id,
-            "redirect_uri": redirect_uri,
+            "redirect_uri": self._redirect_uri,
             "state": self.state,
             "code_challenge": create_s256_code_challenge(self._verifier),
             "code_challenge_method": "S256",
@@ -126,12 +136,15 @@ class LoginFlow:
         join = "&" if "?" in server.authorization_endpoint else "?"
         return f"{server.authorization_endpoint}{join}{urlencode(fields)}"
 
-    async def finish(self, query: str) -> SignedIn:
-        """Redeem the query of the redirect, and store the tokens."""
+    async def finish(self, target: str) -> SignedIn:
+        """Redeem the redirect, and store the tokens; ``target`` is its path and query."""
         if self._found is None or self._client is None or not self._redirect_uri:
             raise LoginError("the login was not begun")
         found, client = self._found, self._client
-        code = read_redirect(query, self.state, found)
+        path, _, query = target.partition("?")
+        if not hmac.compare_digest(path.encode(), urlsplit(self._redirect_uri).path.encode()):
+            raise LoginError(_OTHER_SERVER)
+        code = read_redirect(query, self.state, found, needs_issuer=self._needs_issuer)
         # Used up, whatever comes now: a second redirect must not be redeemed.
         self._found = None
         fields = {
@@ -249,17 +262,35 @@ class LoginFlow:
         if known is not None and known.issuer == found.server.issuer and missing:
             # Step-up: all scopes that were granted, and all that the server has asked for since.
             self._scopes = bounded_scopes((*self._scopes, *known.scopes, *missing))
+        if not for_device:
+            await self._separate(found, redirect_uri)
         client = await choose_client(
             self._plan.fetch,
             found.server,
             self._plan.auth,
             self._plan.environ,
-            redirect_uri=redirect_uri,
+            redirect_uri=self._redirect_uri,
             known=known,
             now=self._clock(),
         )
         self._found, self._client = found, client
         return found, client
+
+    async def _separate(self, found: Discovery, redirect_uri: str) -> None:
+        """Choose a redirect that no other authorization server's answer can use.
+
+        One that a server names could send the browser on to another, and have the gate redeem that
+        one's code with it (mix-up, RFC 9700, 4.4). Only the answer's ``iss`` tells them apart, or a
+        redirect URI for each of them. A client that somebody else registered has one URI for all.
+        """
+        auth, issuer = self._plan.auth, found.server.issuer
+        if not has_given_client(auth, found.server):
+            mark = hashlib.sha256(issuer.encode()).hexdigest()[:_MARK]
+            self._redirect_uri = f"{redirect_uri}/{mark}"
+            return
+        self._redirect_uri = redirect_uri
+        is_chosen = auth is not None and bool(auth.issuer)
+        self._needs_issuer = not is_chosen and bool(await self._plan.issuers() - {issuer})
 
     def _about(self, found: Discovery) -> dict[str, str]:
         fields = {"scope": " ".join(self._scopes)} if self._scopes else {}
@@ -287,8 +318,11 @@ class LoginFlow:
         return await self._plan.save(tokens)
 
 
-def read_redirect(query: str, state: str, found: Discovery) -> str:
+def read_redirect(query: str, state: str, found: Discovery, *, needs_issuer: bool = False) -> str:
     """Return the code of a redirect, after checking that it belongs to this login.
+
+    With ``needs_issuer``, it must say who sent it, even if the authorization server did not promise
+    that it does.
 
     Raises:
         LoginError: it does not, or the user or the authorization server refused.
@@ -306,8 +340,13 @@ def read_redirect(query: str, state: str, found: Discovery) -> str:
     issuer = fields.get("iss")
     if issuer is None and found.server.sends_issuer:
         raise LoginError("the redirect does not say which authorization server it comes from")
+    if issuer is None and needs_issuer:
+        raise LoginError(
+            "the redirect does not say which authorization server it comes from, and this gate has"
+            f" logins at others; set auth.issuer of the server in the config ({found.server.issuer})"
+        )
     if issuer is not None and issuer != found.server.issuer:
-        raise LoginError("the redirect comes from a different authorization server")
+        raise LoginError(_OTHER_SERVER)
     if "error" in fields:
         code = fields["error"][:64]
         words = code if code.isascii() and code.replace("_", "a").isalnum() else "unknown error"

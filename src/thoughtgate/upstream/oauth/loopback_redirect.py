@@ -1,6 +1,6 @@
 """The page to which an authorization server sends the user's browser back.
 
-It is served on 127.0.0.1, on a free port, at one path. Any page in the browser can send requests to it,
+It is served on 127.0.0.1, on a free port, at one path and those below it. Any page in the browser can send requests to it,
 so only a request with the ``state`` of this sign-in ends the wait; others are refused and ignored.
 """
 
@@ -31,7 +31,7 @@ _HEADERS: Final = [
 
 Result = TypeVar("Result")
 Finish = Callable[[str], Awaitable[Result]]
-"""Redeems the query of the redirect; raises LoginError."""
+"""Redeems the path and query of the redirect; raises LoginError."""
 
 
 class LoopbackRedirect(Generic[Result]):
@@ -67,7 +67,7 @@ class LoopbackRedirect(Generic[Result]):
             return
         self._is_spent = True
         try:
-            result = await self._finish(query.decode("ascii"))
+            result = await self._finish(f"{scope['path']}?{query.decode('ascii')}")
         except LoginError as error:
             await _page(send, 400, "The sign-in failed", str(error))
             self._done.set_exception(error)
@@ -78,7 +78,9 @@ class LoopbackRedirect(Generic[Result]):
 
     def _is_ours(self, scope: Scope, query: bytes) -> bool:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
-        is_ours = scope["method"] == "GET" and scope["path"] == PATH and hosts == [self._host]
+        path = scope["path"]
+        is_ours = scope["method"] == "GET" and (path == PATH or path.startswith(f"{PATH}/"))
+        is_ours = is_ours and path.isascii() and hosts == [self._host]
         if not is_ours or len(query) > MAX_QUERY or not query.isascii() or not self.state:
             return False
         states = parse_qs(query.decode("ascii")).get("state", [])

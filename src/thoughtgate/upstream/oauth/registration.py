@@ -32,6 +32,14 @@ def configured_client(
     return OAuthClient(auth.client_id, secret, choose_auth_method(secret, offered))
 
 
+def has_given_client(auth: ServerAuth | None, server: AuthorizationServer) -> bool:
+    """Tell whether the config names the client, so that the gate does not register itself."""
+    if auth is None:
+        return False
+    has_document = bool(auth.client_metadata_url) and server.takes_metadata_documents
+    return bool(auth.client_id) or has_document
+
+
 async def choose_client(
     fetch: Fetcher,
     server: AuthorizationServer,

@@ -17,9 +17,16 @@ ENTRY: Final = "oauth-token-keys"
 MAX_KEYS: Final = 16
 MAKE_ONE: Final = "openssl rand -base64 32 | tr '+/' '-_'"
 
+_USE_A_VARIABLE: Final = (
+    "put a key into an environment variable and name it in keys.tokens_env"
+    f" (create a key with: {MAKE_ONE})"
+)
 _NO_KEYRING: Final = (
-    "this machine has no keyring for the key that encrypts tokens; put a key into an environment"
-    f" variable and name it in keys.tokens_env (create a key with: {MAKE_ONE})"
+    f"this machine has no keyring for the key that encrypts tokens; {_USE_A_VARIABLE}"
+)
+_LOCKED: Final = (
+    "the system's keyring is locked, and has the key that encrypts tokens; unlock it, or"
+    f" {_USE_A_VARIABLE}"
 )
 _NOT_INSTALLED: Final = "OAuth needs an optional dependency: pip install 'thoughtgate[oauth]'"
 
@@ -91,7 +98,7 @@ def _system_keyring() -> "KeyringBackend | None":
 def _from_keyring() -> str:
     try:
         from cryptography.fernet import Fernet
-        from keyring.errors import KeyringError
+        from keyring.errors import InitError, KeyringError, KeyringLocked
     except ImportError:
         raise LoginError(_NOT_INSTALLED) from None
     keyring = _system_keyring()
@@ -103,6 +110,8 @@ def _from_keyring() -> str:
             keyring.set_password(SERVICE, ENTRY, Fernet.generate_key().decode())
             # Read again: another process may have written its own key at the same time.
             kept = keyring.get_password(SERVICE, ENTRY)
+    except (InitError, KeyringLocked):
+        raise LoginError(_LOCKED) from None
     except KeyringError as error:
         raise LoginError(f"{_NO_KEYRING} ({type(error).__name__})") from None
     except Exception as error:  # noqa: BLE001
