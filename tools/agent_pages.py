@@ -59,6 +59,11 @@ NOTES: Final = {
         "A server of a project is given only if `~/.qwen/mcpApprovals.json` approves exactly this entry. `mcp.excluded` and `mcp.allowed` count.",
         ("servers of extensions: they are not started under `wrap`",),
     ),
+    "qoder": Note(
+        "`--strict-mcp-config` with `--mcp-config=FILE`, where FILE is private and is removed at the end. Your own `--mcp-config` is included.",
+        "With a prompt (`-p`), Qoder starts the servers of a project without asking, so they are given. In an interactive session the files are rewritten, so that it asks as usual.",
+        ("servers of plugins: they are not started under `wrap`",),
+    ),
     "copilot": Note(
         "`--additional-mcp-config=@FILE`, where FILE is private and is removed at the end. Your own `--additional-mcp-config` is included.",
         "Servers of a project are given if a folder in `trustedFolders` of `~/.copilot/config.json` contains the file. `.github/mcp.json` counts only beside no `.mcp.json`. `disabledMcpServers` counts.",

@@ -46,6 +46,7 @@ FLAGS: Final = {
     "claude-code": ("claude", "--mcp-config", "--strict-mcp-config"),
     "codex": ("codex", "-c, --config"),
     "copilot": ("copilot", "--additional-mcp-config", "--disable-builtin-mcps"),
+    "qoder": ("qodercli", "--mcp-config", "--strict-mcp-config"),
     "qwen": ("qwen", "--mcp-config", "--allowed-mcp-server-names"),
 }
 """The program of an agent, and options that its page relies on."""
@@ -73,6 +74,7 @@ LISTS: Final = {
     "copilot": ("copilot", "mcp", "list"),
     "gemini": ("gemini", "mcp", "list"),
     "opencode": ("opencode", "mcp", "list"),
+    "qoder": ("qodercli", "mcp", "list"),
     "qwen": ("qwen", "mcp", "list"),
     "droid": ("droid", "mcp", "list"),
     "grok": ("grok", "mcp", "doctor"),  # its list leaves out the files of other agents

@@ -387,3 +387,24 @@ def test_codex_gets_the_server_of_a_plugin_that_it_installed_behind_the_gate(
 
     assert "configured 2 servers: plg, usr" in said
     assert {one["server_name"] for one in machine.events("server_started")} == {"usr", "plg"}
+
+
+def test_qoder_starts_its_servers_behind_the_gate_before_it_asks_for_a_login(
+    machine: Machine,
+) -> None:
+    user = machine.home / ".qoder" / "settings.json"
+    machine.write_config({"usr": entry()}, path=user)
+    project = machine.write_config({"proj": entry()}, path=machine.project / ".mcp.json")
+    _commit(machine)
+
+    with wrap_agent(machine, "qodercli", "-p", "hi") as peer:
+        peer.close_stdin()
+        lines = peer.remaining_lines(SLOW_S)
+        said = b"\n".join(lines).decode("utf-8", "replace") + peer.stderr
+        peer.wait(SLOW_S)
+        peer.assert_nothing_left()
+
+    assert "configured 2 servers: proj, usr" in said
+    assert {one["server_name"] for one in machine.events("server_started")} == {"usr", "proj"}
+    assert (machine.project / ".mcp.json").read_bytes() == project
+    _assert_clean(machine)

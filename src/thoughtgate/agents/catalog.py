@@ -53,6 +53,7 @@ _LIST: Final = (
     Agent("opencode", "opencode", ("opencode",), ("opencode-ai",), off_switch="enabled", merge="keys", syntax="brace-env"),
     Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), rewritten="in an interactive session, with `--agent`, and for subcommands such as `mcp`", off_switch="disabled", syntax="dollar"),
     Agent("qwen", "Qwen Code", ("qwen",), ("@qwen-code/qwen-code",), rewritten="for subcommands such as `mcp`", syntax="dollar"),
+    Agent("qoder", "Qoder", ("qodercli", "qoder"), ("@qoder-ai/qodercli",), rewritten="in an interactive session in a project that has servers, and for subcommands such as `mcp`", syntax="dollar"),
     Agent("droid", "Droid", ("droid",), ("droid", "@factory/cli"), off_switch="disabled", syntax="shell"),
     Agent("grok", "Grok", ("grok",), ("@xai-official/grok",), off_switch="enabled", syntax="dollar"),
     Agent("goose", "goose", ("goose",), ("@aaif/goose",), off_switch="enabled"),
@@ -66,7 +67,9 @@ _LIST: Final = (
 AGENTS: Final = {agent.type: agent for agent in _LIST}
 """The agents by type."""
 
-INJECTED: Final = frozenset({"claude-code", "codex", "copilot", "gemini", "opencode", "qwen"})
+INJECTED: Final = frozenset(
+    {"claude-code", "codex", "copilot", "gemini", "opencode", "qoder", "qwen"}
+)
 """The agents that are given governed servers at their start by default; ``agents.injection`` knows how."""
 
 

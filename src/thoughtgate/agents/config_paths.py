@@ -286,6 +286,14 @@ def _qwen(search: Search) -> Iterator[Layer]:
         yield _layer(system, "system", writable=False)
 
 
+def _qoder(search: Search) -> Iterator[Layer]:
+    yield _layer(search.home / ".qoder" / "settings.json", "user")
+    yield _layer(search.cwd / ".qoder" / "settings.json", "project")
+    yield _layer(search.cwd / ".mcp.json", "project")
+    yield _layer(search.cwd / ".qoder" / "settings.local.json", "local")
+    yield from given_configs(search)
+
+
 def _droid(search: Search) -> Iterator[Layer]:
     home = search.variable_path("FACTORY_HOME_OVERRIDE") or search.home
     yield _layer(home / ".factory" / "mcp.json", "user")
@@ -368,6 +376,7 @@ _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
     "opencode": _opencode,
     "copilot": _copilot,
     "qwen": _qwen,
+    "qoder": _qoder,
     "droid": _droid,
     "grok": _grok,
     "goose": _goose,

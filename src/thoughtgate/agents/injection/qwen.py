@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from thoughtgate.agents.config_paths import Search, flag_values
 from thoughtgate.agents.entries import ServerEntry
-from thoughtgate.agents.expansion import expand
 from thoughtgate.agents.injection.command_line import with_arguments, without_flag
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.records import read_json, table, texts
-from thoughtgate.agents.injection.whole_entries import whole_entries
+from thoughtgate.agents.injection.whole_entries import expanded, whole_entries
 from thoughtgate.agents.ungoverned_servers import extensions
 
 SUBCOMMANDS: Final = frozenset({"channel", "extensions", "hooks", "mcp", "review", "serve"})
@@ -40,7 +39,7 @@ def inject(given: Governed) -> Injection:
     found = whole_entries(
         given, lambda one: lists.refusal(one.id) or _refusal(one, given), refused_hides=True
     )
-    found = found._replace(servers=_expanded(found.servers, given))
+    found = found._replace(servers=expanded(found.servers, given))
     file = found.private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), ALLOWED)
     allowed = [f"{ALLOWED}={name}" for name in found.servers or (_NOBODY,)]
@@ -98,7 +97,7 @@ def _refusal(entry: ServerEntry, given: Governed) -> str:
 
 def _hashes(entry: ServerEntry, given: Governed) -> Sequence[str]:
     """Return the hashes of an entry: as written, and with its references resolved."""
-    return [_hash(_normal(value)) for value in (entry.raw, _expanded(entry.raw, given))]
+    return [_hash(_normal(value)) for value in (entry.raw, expanded(entry.raw, given))]
 
 
 def _hash(value: Mapping[str, Any]) -> str:
@@ -117,13 +116,3 @@ def _normal(raw: Mapping[str, Any]) -> dict[str, Any]:
     if is_url and kind == "http" and isinstance(rest.get("url"), str):
         rest["httpUrl"] = rest.pop("url")
     return rest
-
-
-def _expanded(value: Any, given: Governed) -> Any:
-    if isinstance(value, str):
-        return expand(value, given.plan.agent.syntax, given.plan.search.env)
-    if isinstance(value, Mapping):
-        return {key: _expanded(one, given) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_expanded(one, given) for one in value]
-    return value

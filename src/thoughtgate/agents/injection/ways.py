@@ -9,7 +9,7 @@ from thoughtgate.agents.catalog import Way, usual_way
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.entries import Layer
-from thoughtgate.agents.injection import claude_code, codex, copilot, gemini, opencode, qwen
+from thoughtgate.agents.injection import claude_code, codex, copilot, gemini, opencode, qoder, qwen
 from thoughtgate.agents.injection.claude_plugins import plugin_layers
 from thoughtgate.agents.injection.codex_plugins import plugin_layers as codex_plugin_layers
 from thoughtgate.agents.injection.command_line import first_word_of
@@ -22,6 +22,7 @@ _INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
     "copilot": copilot.inject,
     "gemini": gemini.inject,
     "opencode": opencode.inject,
+    "qoder": qoder.inject,
     "qwen": qwen.inject,
 }
 
@@ -35,6 +36,7 @@ _SUBCOMMANDS: Final = {
     "claude-code": claude_code.SUBCOMMANDS,
     "codex": codex.SUBCOMMANDS,
     "copilot": copilot.SUBCOMMANDS,
+    "qoder": qoder.SUBCOMMANDS,
     "qwen": qwen.SUBCOMMANDS,
 }
 """Words on an agent's command line that use the servers in its files."""
@@ -126,6 +128,8 @@ def _own_obstacle(plan: Plan, state: Path, *, remote: bool) -> str:
         return f"Claude Code takes its servers only from {managed}, which an administrator manages"
     if kind == "copilot":
         return copilot.obstacle(plan.search.argv)
+    if kind == "qoder":
+        return qoder.obstacle(plan.search.argv, plan.entries)
     if kind == "gemini":
         return gemini.obstacle(plan.search, state)
     if kind == "codex" and remote and plan.with_status("remote"):

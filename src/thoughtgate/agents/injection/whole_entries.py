@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.agents.entries import ServerEntry, UngovernedServer
+from thoughtgate.agents.expansion import expand
 from thoughtgate.agents.injection.injection import Governed, PrivateFile
 
 FILE: Final = "mcp.json"
@@ -61,3 +62,14 @@ def whole_entries(
             outside.append(given.ungoverned(chosen))
         servers[name] = value if value is not None else chosen.raw
     return WholeEntries(servers, tuple(governed), tuple(outside), tuple(left_out))
+
+
+def expanded(value: Any, given: Governed) -> Any:
+    """Resolve the references in a value, for an agent that does not do so in what it is given."""
+    if isinstance(value, str):
+        return expand(value, given.plan.agent.syntax, given.plan.search.env)
+    if isinstance(value, Mapping):
+        return {key: expanded(one, given) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [expanded(one, given) for one in value]
+    return value
