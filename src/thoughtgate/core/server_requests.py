@@ -259,7 +259,7 @@ class InputRequests(dict[RequestId, _Waiting]):
         super().__init__()
         self._replies = replies
         self.inspects_notices = False
-        """Whether the server's answers are inspected, and so what it says meanwhile."""
+        """Whether the server's answers are inspected, and so what it says besides, at any time."""
 
     def judge(
         self,

@@ -34,6 +34,14 @@ def inspect_answer(
     governor: Governor, server: str, session: str, principal: str, command: InspectAnswer
 ) -> AnswerInspected:
     """Inspect a message of a server, and return what the agent may get of it."""
+    if command.of_task and not governor.judge.renew_facts(server, principal, command.at):
+        return AnswerInspected(command.key, None, command.at)
+    return _inspect(governor, server, session, principal, command)
+
+
+def _inspect(
+    governor: Governor, server: str, session: str, principal: str, command: InspectAnswer
+) -> AnswerInspected:
     opened = governor.judge.open_call(command.call_id)
     body = _masked(governor, opened, command)
     if body != command.body and governor.policy.profile != PRODUCTION:
