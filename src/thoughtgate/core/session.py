@@ -234,7 +234,7 @@ class Session:
         if isinstance(message, Fault):
             return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
-            return self.served.ask(message, at)
+            return self.served.ask(message, at, inspect=self.inputs.inspects_notices)
         if message.shape == NOTIFICATION:
             if message.method == REPORT and self.setup.relay_key:
                 return self._replies.relayed_report(message, at)
