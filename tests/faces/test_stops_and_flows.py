@@ -47,6 +47,7 @@ def is_stopped(answer: dict[str, Any]) -> bool:
     return "error" in answer and answer["error"]["data"].get("gate") == "stop"
 
 
+@pytest.mark.promise("stop-works")
 @pytest.mark.parametrize("profile", ["production", "development"])
 def test_a_stop_order_refuses_calls_until_it_is_resumed(start: Start, profile: str) -> None:
     gate = start(Setup({**OPEN, "profile": profile}))
