@@ -1,12 +1,14 @@
 """The judge under stop orders, and the facts that calls establish."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from thoughtgate.core.approval import Decision
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest
+from thoughtgate.core.record_events import CANCELLED, ERROR, OK, call_ended
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Call
 from thoughtgate.policy.facts import OUTBOUND, PRIVATE, UNTRUSTED, Flows, LocalFacts, ServerFlows
@@ -64,6 +66,27 @@ def test_a_call_is_judged_by_the_facts_before_it() -> None:
     assert second.verdict.rule == "leak"
     assert second.records[1].body["decision"]["facts"] == [UNTRUSTED]
     assert judge.judge(question(at=4000.0)).verdict.action == FORWARD
+
+
+@pytest.mark.promise("facts-outlast-results")
+@pytest.mark.parametrize(
+    ("end", "holds"),
+    [
+        ({"status": OK}, True),
+        ({"status": ERROR, "error": {"class": "upstream_error"}}, True),
+        ({"status": ERROR, "error": {"class": "policy_block"}}, False),
+        ({"status": CANCELLED}, False),
+    ],
+)
+def test_a_result_that_comes_after_the_window_is_seen_then(
+    end: dict[str, Any], *, holds: bool
+) -> None:
+    judge = Judge(policy(), "run")
+    ident = judge.judge(question()).call_id
+    assert judge.facts.of("agent", 4000.0) == frozenset()
+    ended = call_ended(4000.0, "web", "1", call_id=ident, tool="read", latency_ms=1, size=1, **end)
+    judge.note(ended)
+    assert judge.facts.of("agent", 7000.0) == (frozenset({UNTRUSTED}) if holds else frozenset())
 
 
 def test_a_call_that_is_not_forwarded_establishes_nothing() -> None:

@@ -20,8 +20,22 @@ from tests.support.session_play import (
     to_server,
 )
 
-from thoughtgate.core.commands import AskPeople, JudgeCall, ToServer, Withdraw
-from thoughtgate.core.events import AgentGone, AgentSent, GateStopping, ServerGone, ServerSent
+from thoughtgate.core.commands import (
+    AskPeople,
+    InspectAnswer,
+    JudgeCall,
+    ToAgent,
+    ToServer,
+    Withdraw,
+)
+from thoughtgate.core.events import (
+    AgentGone,
+    AgentSent,
+    AnswerInspected,
+    GateStopping,
+    ServerGone,
+    ServerSent,
+)
 from thoughtgate.core.server_requests import FIRST_KEY, MAX_REQUESTS, is_server_key
 from thoughtgate.testing.playbook import Some
 
@@ -172,3 +186,50 @@ def test_the_keys_of_server_requests_are_no_ids_of_agents() -> None:
     assert is_server_key(KEY)
     assert not is_server_key(2**53)
     assert not is_server_key(str(KEY))
+
+
+WORDS = {"why": "words"}
+TEXT = "words" * 40
+
+
+@pytest.mark.promise("contents-everywhere")
+@pytest.mark.parametrize(
+    "said",
+    [
+        notification("notifications/progress", {"progressToken": 1, "progress": 1, "x": "words"}),
+        notification("notifications/progress", {"progressToken": 1, "progress": "words"}),
+        notification("notifications/progress", {"progressToken": TEXT, "progress": 1}),
+        {**notification("notifications/progress", {"progressToken": 1, "progress": 1}), **WORDS},
+        {"jsonrpc": "2.0", "method": "notifications/message", **WORDS},
+        request("q", "ping", WORDS),
+        request("q", "x/unknown", WORDS),
+    ],
+)
+def test_whatever_says_something_in_words_is_inspected(said: dict[str, Any]) -> None:
+    session = new_session()
+    session.inputs.inspects_notices = True
+    commands = session.receive(server(said))
+    assert [one for one in commands if isinstance(one, ToAgent)] == []
+    (asked,) = (one for one in commands if isinstance(one, InspectAnswer))
+    assert (asked.body, asked.can_wait) == (said, False)
+    passed = session.receive(AnswerInspected(asked.key, said, 1.0))
+    assert [one.data for one in passed if isinstance(one, ToAgent)] == [frame(said)]
+
+
+def test_numbers_and_short_tokens_are_passed_on_without_an_inspection() -> None:
+    session = new_session()
+    session.inputs.inspects_notices = True
+    plain = frame(notification("notifications/progress", {"progressToken": "t-1", "progress": 0.5}))
+    play(session).when(ServerSent(plain, 0.0)).then(to_agent(plain))
+
+
+@pytest.mark.promise("contents-everywhere")
+def test_a_request_with_findings_is_answered_to_the_server_alone() -> None:
+    session = new_session()
+    session.inputs.inspects_notices = True
+    session.receive(server(request("q", "ping", WORDS)))
+    found = (("hidden-characters", "hard", "/why"),)
+    replies = session.receive(AnswerInspected(KEY, None, 1.0, found))
+    (reply,) = (one for one in replies if isinstance(one, ToServer))
+    assert json.loads(reply.data)["error"]["data"]["kind"] == "content_blocked"
+    assert not session.served

@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.behind.note(body)
             self._plain(202, b"")
             return
-        if body["method"] in {"tools/call", "subscriptions/listen"}:
+        if body["method"] in {"tools/call", "subscriptions/listen", "prompts/list"}:
             self._stream(body)
             return
         said: list[Body] = []

@@ -127,6 +127,8 @@ class Server:
             del known["server/discover"]
         if self._unlisted:
             del known["tools/list"]
+        for words in self._said().get(f"before {method}", ()):
+            say(_notice("notifications/message", level="info", data=words))
         if method in known:
             say(_result(body, known[method](params)))
         else:

@@ -269,3 +269,17 @@ def test_what_a_server_says_during_a_call_is_inspected(start: Start) -> None:
             progress = agent.inbox.message("notifications/progress")["params"]
             assert (progress["message"], progress["progressToken"]) == (told, *token.values())
     assert len(found(gate, "block", 2)) == 1
+
+
+@pytest.mark.promise("contents-everywhere")
+def test_what_a_server_says_before_any_call_is_inspected(start: Start) -> None:
+    gate = start(SETUP)
+    said = {"before prompts/list": [f"x{HIDDEN}", f"a{ESCAPE}b"]}
+    (gate.root / "said.json").write_text(json.dumps(said), "utf-8")
+    agent = gate.agent()
+    assert agent.ask("prompts/list")["result"]["prompts"]
+    # A call comes after everything that was said before it.
+    assert text_of(agent.call("echo", say("done", "late"))) == "done"
+    told = [one for one in agent.inbox.messages if one.get("method") == "notifications/message"]
+    assert [one["params"]["data"] for one in told] == [f"a{'[removed: terminal-escapes]' * 2}b"]
+    assert len(found(gate, "block")) == 1

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.faces.agents import Agent
 from tests.faces.conftest import Start
 from tests.faces.face import Gate, Setup
@@ -38,6 +39,7 @@ def kind_of(answer: dict[str, Any]) -> Any:
     return answer.get("error", {}).get("data", {}).get("kind")
 
 
+@pytest.mark.promise("definitions-pinned")
 def test_rug_pull_is_hidden_and_refused_until_a_person_accepts_it(start: Start) -> None:
     gate = start(PINNED)
     agent = gate.agent()

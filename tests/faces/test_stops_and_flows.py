@@ -47,6 +47,7 @@ def is_stopped(answer: dict[str, Any]) -> bool:
     return "error" in answer and answer["error"]["data"].get("gate") == "stop"
 
 
+@pytest.mark.promise("stop-works")
 @pytest.mark.parametrize("profile", ["production", "development"])
 def test_a_stop_order_refuses_calls_until_it_is_resumed(start: Start, profile: str) -> None:
     gate = start(Setup({**OPEN, "profile": profile}))
@@ -113,6 +114,25 @@ def test_what_a_server_provides_is_a_fact_from_the_next_call_on(start: Start) ->
     (events,) = calls_on_record(gate, "second")
     (decision,) = [one["decision"] for one in events if one["type"] == "tool_call_decision"]
     assert decision["facts"] == ["private", "untrusted"]
+
+
+@pytest.mark.promise("facts-outlast-results")
+def test_a_result_that_comes_late_establishes_what_it_brings(start: Start) -> None:
+    gate = start(Setup(FLOWS, {"provides": ["untrusted", "private"], "outbound": ["extra"]}))
+    agent = gate.agent()
+    until = gate.root / "until"
+    late = agent.start_call("echo", {"do": "wait", "until": str(until), "mark": "late"})
+    gate.wait(lambda: gate.received("late"), "the call at the server")
+    # As if the window had passed meanwhile.
+    place = StoreLocation(gate.state)
+    with closing(open_database(gate.state)) as database:
+        for fact in read_facts(place):
+            FactStore(database).clear(fact["principal"], [fact["fact"]], time.time())
+    assert read_facts(place) == []
+    until.touch()
+    assert text_of(agent.inbox.answer(late)) == "done"
+    gate.wait(lambda: len(read_facts(place)) == 2, "the facts of the result")
+    assert "error" in agent.call("extra", {"mark": "after"})
 
 
 def test_facts_from_another_gate_count_and_can_be_cleared(start: Start) -> None:

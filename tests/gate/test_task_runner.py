@@ -27,13 +27,20 @@ class Bench:
 
     def __init__(self, keeper: Keeper, limits: TaskLimits | None = None) -> None:
         self.withdrawn: list[tuple[str, str]] = []
+        self.renewed: list[tuple[str, str, float]] = []
+        self.can_renew = True
         numbers = count(1)
         self.desk = TaskRunner(
             TaskTable(limits=limits),
             keeper,
             new_id=lambda: f"tg_{next(numbers)}",
             withdraw=lambda call_id, reason, _: self.withdrawn.append((call_id, reason)),
+            renew_facts=self._renew,
         )
+
+    def _renew(self, server: str, principal: str, at: float) -> bool:
+        self.renewed.append((server, principal, at))
+        return self.can_renew
 
     def make(self, call_id: str = "run.1", **params: Any) -> dict[str, Any]:
         """Let a held call become a task and return what its caller is told."""
@@ -84,6 +91,21 @@ def test_a_ttl_that_makes_no_sense_is_refused(bench: Bench) -> None:
 
     assert body["error"]["code"] == -32602
     assert not bench.desk.is_task("run.1")
+
+
+@pytest.mark.promise("facts-outlast-results")
+def test_a_result_that_is_fetched_late_renews_what_it_establishes(bench: Bench) -> None:
+    bench.make()
+    assert bench.desk.started("run.1", NOW)
+    bench.said("tasks/get")
+    bench.desk.ended(EndTask("run.1", DONE, NOW))
+    bench.said("tasks/result", caller=Caller("somebody-else", "9"))
+    assert bench.renewed == []
+    assert "content" in bench.said("tasks/result")["result"]
+    assert bench.renewed == [(CALL.server, CALL.principal, NOW + 1)]
+    bench.can_renew = False
+    for method in ("tasks/get", "tasks/result"):
+        assert bench.said(method)["error"]["data"]["kind"] == "service_unavailable"
 
 
 def test_too_many_tasks_are_refused() -> None:

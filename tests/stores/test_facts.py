@@ -45,10 +45,10 @@ def test_a_fact_holds_for_its_principal_for_at_least_the_window(database: Databa
 def test_a_busy_agent_renews_a_fact_rarely(database: Database) -> None:
     store, at = FactStore(database), time.time()
     establish(store, at)
-    before = database.state()
+    before = database.read("SELECT rev FROM facts")
     for step in range(8):
         establish(store, at + step)
-    assert database.state() == before
+    assert database.read("SELECT rev FROM facts") == before
     establish(store, at + 50.0)
     assert store.of("ann", at + 149.0) == frozenset({UNTRUSTED})
 
@@ -78,6 +78,26 @@ def test_a_cleared_fact_ends_at_every_gate(database: Database, location: StoreLo
     )
     establish(ours, time.time())
     assert ours.of("ann", time.time()) == frozenset({UNTRUSTED, PRIVATE})
+    other.close()
+
+
+@pytest.mark.promise("facts-outlast-results")
+def test_a_cleared_fact_is_established_again_by_a_gate_that_never_reads_it(
+    database: Database, location: StoreLocation
+) -> None:
+    other = open_database(location)
+    writing, at = FactStore(other), time.time()
+    establish(writing, at)
+    store = FactStore(database)
+    wait_for(lambda: store.of("ann", time.time()), what="the fact at this gate")
+    assert store.clear("ann", [UNTRUSTED], time.time()) == 1
+
+    # A database on the network tells the other gate a moment later.
+    def again() -> bool:
+        establish(writing, time.time())
+        return bool(FactStore(database).listed(time.time()))
+
+    wait_for(again, what="the fact in the store again")
     other.close()
 
 

@@ -61,6 +61,17 @@ def test_there_are_not_too_many_orders(database: Database, monkeypatch: pytest.M
     assert store.stop(order(reason="again"))
 
 
+@pytest.mark.promise("stop-works")
+def test_everything_can_be_stopped_however_many_orders_there_are(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_ORDERS", 1)
+    store = StopStore(database)
+    assert store.stop(order())
+    assert store.stop(order(ALL, ""))
+    assert ALL in [one.scope for one in store.listed()]
+
+
 @pytest.mark.parametrize("scope", [ALL, SERVER, PRINCIPAL])
 def test_a_stopped_call_cannot_be_approved_but_denied(
     location: StoreLocation, database: Database, scope: str

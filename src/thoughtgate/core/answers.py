@@ -22,6 +22,8 @@ from thoughtgate.wire.message import Message
 from thoughtgate.wire.methods import LISTINGS
 from thoughtgate.wire.replies import render
 
+UPSTREAM_ERROR: Final = "upstream_error"
+"""The class, in the record, of errors that the server answered with."""
 INSTRUCTIONS: Final = "instructions"
 """The member with a server's instructions to the model, and the name of what it says of itself."""
 MAX_ID: Final = 64
@@ -46,7 +48,7 @@ def outcome_of(body: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
     if error is None:
         return (ERROR if says_error(body) else OK), None
     kept: dict[str, Any] = {
-        "class": "upstream_error",
+        "class": UPSTREAM_ERROR,
         "message": "the server answered with an error",
     }
     code = error.get("code") if type(error) is dict else None

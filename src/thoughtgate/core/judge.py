@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from thoughtgate.core.answers import has_failed
+from thoughtgate.core.answers import UPSTREAM_ERROR, has_failed
 from thoughtgate.core.approval import Decision, session_key
 from thoughtgate.core.definitions.known_definitions import DEFINITION_HELD, KnownDefinitions
 from thoughtgate.core.known_tools import UNLISTED, KnownTools, hash_of, list_event
@@ -30,6 +30,7 @@ from thoughtgate.core.record_events import (
     CALL_DECISION,
     CALL_END,
     CALL_START,
+    CANCELLED,
     MAX_NAME,
     MESSAGE,
     SERVER_TO_AGENT,
@@ -283,9 +284,12 @@ class Judge:
             call["extra_hash"] = held.call.extra_hash
         # The record format has a field for the result; results are measured, never stored.
         record.body.setdefault("preview", {"truncated": True})
+        error = record.body.get("error")
+        answered = error is None or error.get("class") == UPSTREAM_ERROR
+        if answered and record.body["status"] != CANCELLED:
+            self.renew_facts(held.call.server, held.call.principal, record.at)
         if not self.policy.limits:
             return record
-        error = record.body.get("error")
         # A call that the gate refused says nothing about the server's health.
         blocked = error is not None and error.get("class") == "policy_block"
         is_error = record.body.get("is_error") is True
@@ -293,6 +297,17 @@ class Judge:
         if failed is not None:
             self._limits.ended(held.call, record.at, failed=failed)
         return record
+
+    def renew_facts(self, server: str, principal: str, at: float) -> bool:
+        """Let facts that a server's results establish hold for a whole window after a result.
+
+        A call may take longer than the window, and a task is fetched at any time later. Returns
+        False if other gates cannot be told.
+        """
+        if not self._establishes:
+            return True
+        call = Call(server, TOOL, "", {}, principal=principal)
+        return establish(call, self.policy, self.facts, at) is None
 
     def screen(
         self,

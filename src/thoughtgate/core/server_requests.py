@@ -49,6 +49,12 @@ FIRST_KEY: Final = 2**60
 MAX_REQUESTS: Final = 256
 """Unanswered requests of one server in one session; further ones are refused."""
 
+MAX_TOKEN: Final = 128
+"""Characters of a progress token that is passed on without a look; agents use numbers and UUIDs."""
+
+_NOTICE: Final = frozenset({"jsonrpc", "method", "params"})
+"""The members of a notification."""
+
 MEMBER: Final = "inputRequests"
 """The member of a result with the server's requests."""
 
@@ -82,8 +88,8 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         self._next += 1
         return self._next
 
-    def ask(self, message: Message, at: float) -> list[Command]:
-        """Have a request judged, or pass it on if no gate judges its method."""
+    def ask(self, message: Message, at: float, *, inspect: bool = False) -> list[Command]:
+        """Have a request judged; if no gate judges its method, inspect it or pass it on."""
         ident, params = message.id, message.body.get("params")
         assert ident is not None
         fault = self._fault(ident)
@@ -95,12 +101,14 @@ class ServerRequests(dict[RequestId, PendingRequest]):
             return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         name = named[0].name if named else ""
         self[ident] = PendingRequest(message, message.method, name, at, modern=False, token=None)
-        if not named:
+        seen = [] if named else [self._replies.seen(message, at, SERVER_TO_AGENT)]
+        if not named and not (inspect and params):
             self[ident] = self[ident]._replace(message=None)
-            seen = self._replies.seen(message, at, SERVER_TO_AGENT)
-            return [seen, ToAgent(message.raw, None, PROMPT)]
+            return [*seen, ToAgent(message.raw, None, PROMPT)]
         key = self.new_key()
         self._ids[key] = ident
+        if not named:
+            return [*seen, InspectAnswer(key, "", message.body, at, can_wait=False)]
         said, raw = params or {}, message.raw
         return [JudgeCall(key, message.method, tuple(named), said, len(raw), False, at, "", raw)]
 
@@ -241,6 +249,16 @@ def _whole(message: Message) -> Message:
     return read
 
 
+def _is_number_or_token(name: str, value: Any) -> bool:
+    """Tell whether a member of progress says nothing in words: most are numbers.
+
+    The token is the agent's own and must come back as it is; one that is like a text is not.
+    """
+    if name == "progressToken" and type(value) is str:
+        return len(value) <= MAX_TOKEN and value.isascii()
+    return type(value) is int or type(value) is float
+
+
 class _Waiting(NamedTuple):
     """A message that waits for the verdict on its input requests."""
 
@@ -259,7 +277,7 @@ class InputRequests(dict[RequestId, _Waiting]):
         super().__init__()
         self._replies = replies
         self.inspects_notices = False
-        """Whether the server's answers are inspected, and so what it says meanwhile."""
+        """Whether the server's answers are inspected, and so what it says besides, at any time."""
 
     def judge(
         self,
@@ -316,7 +334,11 @@ class InputRequests(dict[RequestId, _Waiting]):
         if not self.inspects_notices:
             return False
         params = message.body.get("params")
-        return type(params) is dict and (message.method != PROGRESS or "message" in params)
+        if not message.body.keys() <= _NOTICE:
+            return True
+        if message.method != PROGRESS or type(params) is not dict:
+            return params is not None
+        return not all(_is_number_or_token(name, one) for name, one in params.items())
 
     def inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
         """Have a notification inspected; it is dropped where a result would be held."""

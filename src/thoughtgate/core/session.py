@@ -78,7 +78,7 @@ class Session:
         self._offered: dict[RequestId, OfferedList] = {}
         """Lists and handshakes from the server that wait to be screened."""
         self.served = ServerRequests(self._replies)
-        self._inputs = InputRequests(self._replies)
+        self.inputs = InputRequests(self._replies)
         self._listings = ToolListings(self._waiting, self._abandoned, self._open, self._offered)
         self._taken: tuple[dict[RequestId, Any], ...] = (
             self._waiting,
@@ -89,7 +89,7 @@ class Session:
             self._abandoned,
         )
         """The tables with the ids that the agent must not use again yet."""
-        self._passing = (*self._taken[:-1], self.served, self._open.tokens, self._inputs)
+        self._passing = (*self._taken[:-1], self.served, self._open.tokens, self.inputs)
         """The tables to clear when the server is gone."""
         self._tasked = TaskCalls()
         self.prompts = self._replies.prompts
@@ -234,7 +234,7 @@ class Session:
         if isinstance(message, Fault):
             return self._server_faulted(message, line, at)
         if message.shape == REQUEST:
-            return self.served.ask(message, at)
+            return self.served.ask(message, at, inspect=self.inputs.inspects_notices)
         if message.shape == NOTIFICATION:
             if message.method == REPORT and self.setup.relay_key:
                 return self._replies.relayed_report(message, at)
@@ -249,10 +249,10 @@ class Session:
         elif message.method == methods.CANCELLED:
             ended, is_known = self.served.cancelled(message.body.get("params"), at)
         elif requests := methods.input_requests(message.body.get("params") or {}):
-            return self._inputs.judge_notice(self.served.new_key(), message, requests, at)
+            return self.inputs.judge_notice(self.served.new_key(), message, requests, at)
         seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
-        if is_known and self._inputs.must_inspect(message):
-            return [*seen, *self._inputs.inspect_notice(self.served.new_key(), message, at)]
+        if is_known and self.inputs.must_inspect(message):
+            return [*seen, *self.inputs.inspect_notice(self.served.new_key(), message, at)]
         return [*seen, ToAgent(message.raw, None, NOTICE)] if is_known else seen
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
@@ -273,7 +273,7 @@ class Session:
                 return self._replies.failed(ident, asked, "internal_error", at, text=UNREADABLE)
             if named:
                 self._waiting[ident] = asked._replace(message=pack(message))
-                return self._inputs.judge(self.served.new_key(), message, requests, named, at)
+                return self.inputs.judge(self.served.new_key(), message, requests, named, at)
         return told or self._deliver(ident, asked, message, at)
 
     def _deliver(
@@ -298,8 +298,8 @@ class Session:
         return answer_call(self._replies, asked, message, at)
 
     def _answer_inspected(self, event: events.AnswerInspected) -> list[Command]:
-        if event.key in self._inputs:
-            return self._inputs.notice_inspected(event)
+        if event.key in self.inputs:
+            return self.inputs.notice_inspected(event)
         if is_server_key(event.key):
             return self.served.inspected(event)
         if event.key not in self._waiting:
@@ -358,19 +358,19 @@ class Session:
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(unpack(asked.message), verdict.trace)
             inspect = verdict.redact or verdict.inspect
-            self._inputs.inspects_notices |= inspect
+            self.inputs.inspects_notices |= inspect
             self._open.add(key, sent(asked, at, call_id, inspect))
             return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
         return [*closed, *self._replies.denied(key, asked._replace(call_id=call_id), verdict, at)]
 
     def _server_judged(self, event: events.CallJudged) -> list[Command]:
         """Handle the verdict on a request of the server, or on those in one of its results."""
-        if event.key not in self._inputs:
+        if event.key not in self.inputs:
             return self.served.judged(event)
-        if (ident := self._inputs[event.key].message.id) is None:
-            return self._inputs.notice_judged(event)
+        if (ident := self.inputs[event.key].message.id) is None:
+            return self.inputs.notice_judged(event)
         asked = self._waiting.get(ident)
-        decided, commands = self._inputs.judged(event, is_awaited=asked is not None)
+        decided, commands = self.inputs.judged(event, is_awaited=asked is not None)
         if decided is None or asked is None:
             return commands
         del self._waiting[ident]
@@ -496,7 +496,7 @@ class Session:
         """Deny every held call, because no decision can reach it after the stop."""
         verdict = Verdict(DENY, "approval", "approval_withdrawn", STOPPING)
         commands = self.served.withdraw_waiting(STOPPING, event.at)
-        commands += self._inputs.withdraw_all(STOPPING, event.at)
+        commands += self.inputs.withdraw_all(STOPPING, event.at)
         for key, asked in [one for one in self._waiting.items() if one[1].held_since]:
             del self._waiting[key]
             if asked.release:
@@ -524,7 +524,7 @@ class Session:
         """Answer every open request with an error; nothing stays open."""
         self._server_gone = event
         commands = self.served.end_all(event.reason, event.at)
-        commands += self._inputs.withdraw_all(event.reason, event.at)
+        commands += self.inputs.withdraw_all(event.reason, event.at)
         for key, asked in self._waiting.items():
             if asked.held_since and not asked.release:
                 commands.append(Withdraw(key, asked.call_id, event.reason))

@@ -119,6 +119,7 @@ class Governor:
             tasks if tasks is not None else NoKeeper(),
             new_id=new_task_id,
             withdraw=self.withdraw,
+            renew_facts=judge.renew_facts,
             default_ttl_s=task_ttl_s[0],
             max_ttl_s=task_ttl_s[1],
         )

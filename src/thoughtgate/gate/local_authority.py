@@ -187,6 +187,10 @@ class LocalAuthority:
             self.held.prevented += 1
         self.governor.withdraw(command.call_id, command.reason, at)
 
+    def inspects(self, server: str) -> bool:
+        """Tell whether a server's messages are inspected, also before a call was judged."""
+        return self.governor.policy.changes_messages(server)
+
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the request states that can be redeemed for a principal's calls."""
         return self.governor.promises(server, principal)

@@ -133,6 +133,9 @@ class Authority(Protocol):
     def withdraw(self, driver: "SessionDriver", command: Withdraw, at: float) -> None:
         """Withdraw the approval request of a call that its caller no longer waits for."""
 
+    def inspects(self, server: str) -> bool:
+        """Tell whether a server's messages are inspected, also before a call was judged."""
+
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the request states of a principal's calls; None leaves them to the session."""
 
@@ -212,6 +215,7 @@ class SessionDriver:
         self._authority = engine.authority
         self.session = Session(setup, engine.authority.errors)
         self.session.prompts.promises = engine.authority.promises(setup.server, principal)
+        self.session.inputs.inspects_notices = engine.authority.inspects(setup.server)
         self.outbox = engine.outbox
         self.principal = principal
         self.person = principal if transport == HTTP else ""

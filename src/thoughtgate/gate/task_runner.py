@@ -47,6 +47,7 @@ from thoughtgate.core.task_table import (
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.call import DENY, Call, Verdict
 from thoughtgate.wire.message import RequestId
+from thoughtgate.wire.methods import TASK_RESULTS
 from thoughtgate.wire.replies import render_cancelled
 
 LOOK_EVERY_S: Final = 5.0
@@ -128,6 +129,7 @@ class TaskRunner:
         *,
         new_id: Callable[[], str],
         withdraw: Callable[[str, str, float], None],
+        renew_facts: Callable[[str, str, float], bool] = lambda *_: True,
         default_ttl_s: float = DEFAULT_TTL_S,
         max_ttl_s: float = MAX_TTL_S,
     ) -> None:
@@ -135,6 +137,8 @@ class TaskRunner:
         self._keeper = keeper
         self._new_id = new_id
         self._withdraw = withdraw
+        self._renew_facts = renew_facts
+        """Called with server, principal and time before a result is passed on; False to keep it."""
         self._default_ttl_s = default_ttl_s
         self._max_ttl_s = max_ttl_s
         self._sessions: dict[str, str] = {}
@@ -300,10 +304,21 @@ class TaskRunner:
         if isinstance(task_id, str) and task_id not in self._carried:
             self._refresh(task_id)
         line = Line(session, command.key)
+        task = self._book.task(task_id) if isinstance(task_id, str) else None
+        if task is not None and not self._may_show(task, caller, command):
+            body = codec.refused("service_unavailable", modern=command.modern, task=task)
+            return [(session, TaskAnswered(command.key, body, command.at))]
         steps = self._book.request(
             line, caller, command.method, command.params, command.at, modern=command.modern
         )
         return self._tell(steps or [], command.at)
+
+    def _may_show(self, task: Task, caller: Caller, command: AskTask) -> bool:
+        """Renew what the result of an ended task establishes; False if that is not possible."""
+        is_shown = task.is_over and command.method in TASK_RESULTS
+        if not is_shown or task.phase == CANCELLED or task.principal != caller.principal:
+            return True
+        return self._renew_facts(task.server, task.principal, command.at)
 
     def left(self, session: str, key: RequestId) -> None:
         """Forget a caller that no longer waits for a result."""

@@ -129,6 +129,11 @@ class Policy:
             layer.policy.masks_results() for layer in self.layers
         )
 
+    def changes_messages(self, server: str) -> bool:
+        """Tell whether messages of a server may have to be changed before the agent gets them."""
+        contents = self.contents
+        return self.masks_results() or (contents is not None and contents.inspects_results(server))
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:

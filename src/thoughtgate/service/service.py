@@ -317,6 +317,7 @@ class Governance:
             "profile": self.governor.policy.profile,
             "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
             "offers_tasks": self.governor.offers_tasks,
+            "is_inspected": self.governor.policy.changes_messages(server),
             "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
             "relayed": server in self.relayed,

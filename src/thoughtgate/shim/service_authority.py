@@ -47,6 +47,7 @@ from thoughtgate.shim.service_handshake import (
     find_run,
     findings_in,
     greet,
+    open_log,
     read_object,
     server_variables,
     text_in,
@@ -113,6 +114,7 @@ class ServiceAuthority:
         self._session = session
         self._enforce = run.profile == PRODUCTION
         self.offers_tasks = False
+        self.is_inspected = False
         """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
         self._calls = self._link()
         self._events = self._link()
@@ -236,6 +238,11 @@ class ServiceAuthority:
         del driver
         self._tasked.discard(command.call_id)
         self._late += self._say_of_tasks(command)
+
+    def inspects(self, server: str) -> bool:
+        """Tell whether the server's messages are inspected, also before a call was judged."""
+        del server
+        return self.is_inspected
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return None: the session keeps its own states, because the shim lives as long as it does."""
@@ -570,18 +577,10 @@ def connect(
     if setup.relay_key:
         own[RELAY_KEY] = setup.relay_key
     authority = ServiceAuthority(run, server, session)
-    authority.log, authority.is_reported = _open_log(reply), reply.get("is_reported") is True
+    authority.log, authority.is_reported = open_log(reply), reply.get("is_reported") is True
     authority.offers_tasks = reply.get("offers_tasks") is True
+    authority.is_inspected = reply.get("is_inspected") is True
     return authority, setup, withheld, own
-
-
-def _open_log(reply: dict[str, Any]) -> "Log | None":
-    """Return the configured log; None for plain text."""
-    if text_in(reply, "log_format") != "json":
-        return None
-    from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
-
-    return Log("shim", level=text_in(reply, "log_level") or INFO, form=JSON)
 
 
 def _body(value: dict[str, Any]) -> bytes:

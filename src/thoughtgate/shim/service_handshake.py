@@ -9,7 +9,7 @@ import os
 import select
 import time
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from thoughtgate.core.events import Event
 from thoughtgate.errors import PeerGone, UsageError
@@ -17,6 +17,9 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.gate.run_file import RunFile, has_ended, read_run_file, run_path, variables_of
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.shim.service_connection import Link
+
+if TYPE_CHECKING:
+    from thoughtgate.telemetry.logs import Log
 
 EVALUATE_S: Final = 2.0
 """Timeout of a request for a verdict (F-016b)."""
@@ -140,3 +143,12 @@ def findings_in(reply: Reply) -> tuple[tuple[str, str, str], ...]:
     told = (reply or {}).get("findings")
     listed = told if isinstance(told, list) else []
     return tuple((str(one[0]), str(one[1]), str(one[2])) for one in listed if len(one) == _PARTS)
+
+
+def open_log(reply: dict[str, Any]) -> "Log | None":
+    """Return the configured log; None for plain text."""
+    if text_in(reply, "log_format") != "json":
+        return None
+    from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
+
+    return Log("shim", level=text_in(reply, "log_level") or INFO, form=JSON)

@@ -6,6 +6,7 @@ the call is forwarded, so that no other gate judges by less than what the agent 
 fact is stored for a little longer than its window: a busy agent then renews it rarely.
 """
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
@@ -80,6 +81,8 @@ class FactStore:
         Raises:
             StoreError: the store cannot be written; the facts then hold in this process only.
         """
+        with contextlib.suppress(StoreError):  # writing then fails as well, if something is due
+            self._refresh(at)  # somebody may have cleared a fact, which must be stored again
         until = self._database.time(at) + window_s
         due = [
             fact
@@ -157,7 +160,9 @@ class FactStore:
             (self._rev,),
         )
         for principal, fact, expires_at, rev in rows:
-            self._ends[(principal, fact)] = expires_at
+            key = (principal, fact)
+            unsaved = self._ends.get(key, 0.0) if key in self._unsaved else 0.0
+            self._ends[key] = max(expires_at, unsaved)
             self._rev = rev
         if len(self._ends) > 2 * MAX_PRINCIPALS:
             now = self._database.time(at)

@@ -39,7 +39,9 @@ class StopStore:
         with self._database.write(through_power_loss=True) as transaction:
             next_rev(transaction)  # tells every gate
             at = self._database.time(order.at)
-            if transaction.execute("SELECT count(*) FROM stop_orders").fetchone()[0] >= MAX_ORDERS:
+            count = transaction.execute("SELECT count(*) FROM stop_orders").fetchone()[0]
+            # Everything can be stopped at any time, however many orders an agent has given.
+            if count >= MAX_ORDERS and order.scope != ALL:
                 known = "SELECT 1 FROM stop_orders WHERE scope = ? AND name = ?"
                 if transaction.execute(known, order[:2]).fetchone() is None:
                     return False

@@ -14,7 +14,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.gate.contents.inspection import inspect_answer
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.call import APPROVE, DEVELOPMENT, FORWARD
-from thoughtgate.policy.facts import UNTRUSTED, Flows, LocalFacts
+from thoughtgate.policy.facts import UNTRUSTED, Flows, LocalFacts, ServerFlows
 from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.inspection.content_policy import ContentPolicy, ServerContents
 from thoughtgate.policy.policy import Policy
@@ -178,3 +178,17 @@ def test_a_result_whose_facts_cannot_be_stored_is_not_passed_on() -> None:
     gate.judge.facts = NoStore()
     command = InspectAnswer(1, ident, answer(INJECTION), 1.0)
     assert inspect_answer(gate, "srv", "1", "ann", command).body is None
+
+
+@pytest.mark.promise("facts-outlast-results")
+@pytest.mark.parametrize("can_store", [True, False])
+def test_the_result_of_a_servers_task_establishes_what_it_brings(*, can_store: bool) -> None:
+    flows = Flows({"srv": ServerFlows(frozenset({UNTRUSTED}))}, asked=True)
+    gate = governor(Policy(default=FORWARD, flows=flows))
+    if not can_store:
+        gate.judge.facts = NoStore()
+    command = InspectAnswer(1, "", answer("done"), 9000.0, of_task=True)
+    event = inspect_answer(gate, "srv", "1", "ann", command)
+    assert (event.body is not None) is can_store
+    if can_store:
+        assert gate.judge.facts.of("ann", 9000.0) == frozenset({UNTRUSTED})

@@ -127,6 +127,7 @@ def test_a_server_that_changes_all_the_time_cannot_flood_people(scene: Scene) ->
     assert "49" in asked.arguments
 
 
+@pytest.mark.promise("definitions-pinned")
 def test_a_name_that_is_listed_twice_counts_as_the_stranger(scene: Scene) -> None:
     scene.show(ECHO)
     assert scene.show(PULLED, ECHO) == {"echo"}

@@ -15,14 +15,18 @@ from thoughtgate.errors import StoreError
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.call import APPROVE, PRODUCTION, TOOL, Call, Verdict
 from thoughtgate.policy.facts import facts_of_checks
-from thoughtgate.policy.inspection.content_policy import BLOCK, HOLD, NONE, REDACT, RESULT_KIND
+from thoughtgate.policy.inspection.content_policy import (
+    BLOCK,
+    ENVELOPE,
+    HOLD,
+    NONE,
+    REDACT,
+    RESULT_KIND,
+)
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 
 if TYPE_CHECKING:
     from thoughtgate.policy.inspection.treatment import Treated
-
-_ENVELOPE: Final = ("jsonrpc", "id", "method")
-"""Members of a message that belong to JSON-RPC, not to what the server says; never masked."""
 
 MASKED: Final = (("redact", "hard", "result"),)
 """What is recorded in the development profile of a result that a rule with ``redact`` masks."""
@@ -34,6 +38,14 @@ def inspect_answer(
     governor: Governor, server: str, session: str, principal: str, command: InspectAnswer
 ) -> AnswerInspected:
     """Inspect a message of a server, and return what the agent may get of it."""
+    if command.of_task and not governor.judge.renew_facts(server, principal, command.at):
+        return AnswerInspected(command.key, None, command.at)
+    return _inspect(governor, server, session, principal, command)
+
+
+def _inspect(
+    governor: Governor, server: str, session: str, principal: str, command: InspectAnswer
+) -> AnswerInspected:
     opened = governor.judge.open_call(command.call_id)
     body = _masked(governor, opened, command)
     if body != command.body and governor.policy.profile != PRODUCTION:
@@ -46,7 +58,7 @@ def inspect_answer(
     kind, name = (opened.call.kind, opened.call.name) if opened is not None else (TOOL, "")
     treated = treat(body, contents.of(server), name)
     if not treated.findings:
-        return AnswerInspected(command.key, body, command.at)
+        return AnswerInspected(command.key, treated.body, command.at)
     action = treated.action
     if action == HOLD and not command.can_wait:
         action = BLOCK
@@ -87,9 +99,9 @@ def _masked(governor: Governor, opened: OpenCall | None, command: InspectAnswer)
     is_known = opened is not None and not command.of_task
     if not (opened.verdict.redact if is_known and opened else policy.masks_results()):
         return command.body
-    said = {name: value for name, value in command.body.items() if name not in _ENVELOPE}
+    said = {name: value for name, value in command.body.items() if name not in ENVELOPE}
     masked: dict[str, Any] = policy.redactor.mask_value(said)
-    return {**{name: command.body[name] for name in _ENVELOPE if name in command.body}, **masked}
+    return {**{name: command.body[name] for name in ENVELOPE if name in command.body}, **masked}
 
 
 def _would_mask(
@@ -115,7 +127,7 @@ def _hold(
     """
     opened = governor.judge.open_call(command.call_id)
     held = f"{ident}r"
-    said = {name: value for name, value in command.body.items() if name not in _ENVELOPE}
+    said = {name: value for name, value in command.body.items() if name not in ENVELOPE}
     shown = {"findings": list(treated.shown), **said}
     request = call._replace(kind=RESULT_KIND, arguments=shown)
     verdict = Verdict(APPROVE, "contents", "", _FLAGGED, workflow=DEFAULT_WORKFLOW)

@@ -31,6 +31,9 @@ _STRICTNESS: Final = {name: number for number, name in enumerate((NONE, *TREATME
 SECRET: Final = "secret-"  # noqa: S105  a prefix of check ids
 """How the ids of the checks for secrets begin."""
 
+ENVELOPE: Final = ("jsonrpc", "id", "method")
+"""Members of a message that belong to JSON-RPC, not to what the server says; never masked."""
+
 RESULT_KIND: Final = "result"
 """The kind of an approval request about a held result."""
 

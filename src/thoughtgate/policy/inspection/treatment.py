@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.policy.inspection.content_policy import (
     ANNOTATE,
     BLOCK,
+    ENVELOPE,
     HOLD,
     NONE,
     REDACT,
@@ -62,6 +63,9 @@ def treat(body: dict[str, Any], asked: Sequence[ServerContents], name: str) -> T
     ``name`` is the tool, prompt or resource that the message belongs to.
     """
     part = next((one for one in _PARTS if one in body), "")
+    # Whatever else is in the message means nothing to JSON-RPC, and would pass without a check.
+    if not body.keys() <= {*ENVELOPE, part}:
+        body = {name: one for name, one in body.items() if name in {*ENVELOPE, part}}
     value = body.get(part)
     findings = inspect_result(value)
     if not findings:
