@@ -15,6 +15,7 @@ from thoughtgate.core.commands import (
     Command,
     EndTask,
     InspectAnswer,
+    InspectLater,
     JudgeCall,
     PersonAnswered,
     ScreenList,
@@ -117,6 +118,9 @@ class Authority(Protocol):
 
     def inspect(self, driver: "SessionDriver", command: InspectAnswer) -> AnswerInspected | None:
         """Inspect a message of the server; None means that the reply arrives later."""
+
+    def inspect_later(self, driver: "SessionDriver", command: InspectLater) -> None:
+        """Have a message inspected that the agent gets at once; never delay it."""
 
     def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
         """Request approval for a held call; return the events that its session receives at once."""
@@ -405,6 +409,11 @@ class SessionDriver:
         self.outbox.schedule()
         return 0 if inspected is None else self.feed(inspected, sink)
 
+    def _inspect_later(self, command: InspectLater, sink: Sink | None) -> int:
+        del sink
+        self._authority.inspect_later(self, command)
+        return 0
+
     def _ask(self, command: AskPeople, sink: Sink | None) -> int:
         frames = 0
         if command.params is not None and not self.can_take_task(command.key):
@@ -476,6 +485,7 @@ _CARRIERS: Final[dict[type[Command], Callable[[SessionDriver, Any, Sink | None],
     JudgeCall: SessionDriver._judge,  # noqa: SLF001  as above
     ScreenList: SessionDriver._screen,  # noqa: SLF001  as above
     InspectAnswer: SessionDriver._inspect,  # noqa: SLF001  as above
+    InspectLater: SessionDriver._inspect_later,  # noqa: SLF001  as above
     AskPeople: SessionDriver._ask,  # noqa: SLF001  as above
     AskTask: SessionDriver._ask_task,  # noqa: SLF001  as above
     EndTask: SessionDriver._end_task,  # noqa: SLF001  as above
