@@ -49,9 +49,9 @@ def test_a_server_has_what_the_star_says_unless_it_says_something_itself() -> No
     )
     contents = policy.contents
     assert contents is not None
-    assert contents.inspects_results("same")
-    assert contents.inspects_results("unnamed")
-    assert not contents.inspects_results("off")
+    assert contents.result_inspection("same")
+    assert contents.result_inspection("unnamed")
+    assert not contents.result_inspection("off")
     assert contents.inspects_arguments("off")
 
 

@@ -283,3 +283,22 @@ def test_what_a_server_says_before_any_call_is_inspected(start: Start) -> None:
     told = [one for one in agent.inbox.messages if one.get("method") == "notifications/message"]
     assert [one["params"]["data"] for one in told] == [f"a{'[removed: terminal-escapes]' * 2}b"]
     assert len(found(gate, "block")) == 1
+
+
+RECORDING: Final = Setup(
+    POLICY, {"results": {"record": ["hard"]}, "arguments": {"record": ["hard"]}}
+)
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["2025-11-25", "2026-07-28"])
+def test_recorded_after_the_agent_has_got_it(start: Start, *, modern: bool) -> None:
+    gate = start(RECORDING)
+    agent = gate.agent()
+    result = agent.call("echo", say(HIDDEN, "recorded"), modern=modern)["result"]
+    assert result["content"] == [{"type": "text", "text": HIDDEN}]
+    both = found(gate, "record", 2)
+    assert both
+    events = [one for one in gate.records() if one["type"] == "content_found"]
+    assert {one["content"]["direction"] for one in events} == {"agent_to_server", "server_to_agent"}
+    assert {one["call"]["tool_name"] for one in events} == {"echo"}
+    assert all(one["content"]["enforced"] for one in events)

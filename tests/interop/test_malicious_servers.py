@@ -114,7 +114,10 @@ def _content(attacked: _Attacked, told: str) -> str:
     if "[removed: " in json.dumps(answer):
         return "redacted"
     is_asked = attacked.folder.name in {"sampling", "elicitation"}
-    return "refused" if is_asked and not before else "passes"
+    if is_asked and not before:
+        return "refused"
+    wait_for(lambda: attacked.recorded("content_found"), what="the finding in the record")
+    return "named"
 
 
 @pytest.mark.parametrize("config", CONFIGS)

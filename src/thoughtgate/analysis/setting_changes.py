@@ -251,9 +251,17 @@ def _by_check(results: ResultSettings | None) -> dict[str, int]:
 
 
 def _secrets(old: ArgumentSettings | None, new: ArgumentSettings | None) -> str:
-    before = old is not None and old.block_secrets
-    after = new is not None and new.block_secrets
-    return CHANGES if before == after else TIGHTENS if after else LOOSENS
+    before, after = _strictness(old), _strictness(new)
+    if before == after:
+        return CHANGES
+    blocks, names = after
+    return TIGHTENS if blocks >= before[0] and names >= before[1] else LOOSENS
+
+
+def _strictness(arguments: ArgumentSettings | None) -> tuple[bool, frozenset[str]]:
+    if arguments is None:
+        return False, frozenset()
+    return arguments.block_secrets, frozenset(arguments.record)
 
 
 def _chosen(old: tuple[str, ...], new: tuple[str, ...]) -> str:

@@ -112,6 +112,7 @@ def _server_contents(server: ServerSettings, others: ServerSettings) -> ServerCo
         {name: compile_globs(checks) for name, checks in lists.items() if checks},
         block_secrets=arguments is not None and arguments.block_secrets,
         silences=tuple(map(_silence, server.silence or others.silence)),
+        recorded_arguments=compile_globs(arguments.record if arguments is not None else ()),
     )
 
 

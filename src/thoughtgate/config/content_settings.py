@@ -45,9 +45,13 @@ class ResultSettings(Section):
     """What happens to results in which the content checks find something.
 
     Each list has ids of checks, globs of them, or the tiers ``hard`` and ``soft``. If several lists
-    name a check, the strictest counts: ``block``, then ``hold``, ``redact`` and ``annotate``.
+    name a check, the strictest counts: ``block``, then ``hold``, ``redact``, ``annotate`` and
+    ``record``.
     """
 
+    record: CheckNames = ()
+    """The result passes at once and unchanged. It is inspected afterwards; what is found goes to the
+    record and, once per server and check, to the operator."""
     annotate: CheckNames = ()
     """The result passes with a note to the agent that it is data, not instructions."""
     redact: CheckNames = ()
@@ -64,3 +68,6 @@ class ArgumentSettings(Section):
 
     block_secrets: bool = False
     """Deny calls whose arguments, or whose resource URI, contain secrets."""
+    record: CheckNames = ()
+    """The call is not delayed. Its arguments are inspected afterwards, and what is found goes to the
+    record and to the operator: ids of checks, globs of them, or the tiers ``hard`` and ``soft``."""

@@ -102,6 +102,21 @@ class InspectAnswer(NamedTuple):
     """Whether the message can be held; if not, it is blocked instead."""
 
 
+CONTENT_SEEN: Final = "content_seen"
+"""A message that a shim has its service inspect afterwards; never on the record itself."""
+
+
+class InspectLater(NamedTuple):
+    """Have a message of the server inspected after the agent has got it; nothing comes back."""
+
+    call_id: str
+    """The call; empty if nothing was judged."""
+    body: dict[str, Json]
+    size: int
+    """Bytes of the frame, by which the messages that wait are limited."""
+    at: float
+
+
 class AskPeople(NamedTuple):
     """Hold a call and request approval; the outcome comes back as a second ``CallJudged``."""
 
@@ -160,6 +175,7 @@ Command: TypeAlias = (
     | JudgeCall
     | ScreenList
     | InspectAnswer
+    | InspectLater
     | AskPeople
     | AskTask
     | EndTask

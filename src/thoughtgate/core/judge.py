@@ -52,7 +52,7 @@ from thoughtgate.policy.call import (
 )
 from thoughtgate.policy.evaluation import establish, evaluate, hidden_names
 from thoughtgate.policy.facts import NO_FACTS, LocalFacts, SharedFacts
-from thoughtgate.policy.inspection.content_policy import BLOCK, NONE, RESULT_KIND
+from thoughtgate.policy.inspection.content_policy import BLOCK, RESULT_KIND, UNCHANGED
 from thoughtgate.policy.limits import THROTTLES, Limit, LimitState
 from thoughtgate.policy.names import recorded_name
 from thoughtgate.policy.policy import Policy
@@ -185,8 +185,8 @@ class Judge:
             self._open[call_id] = unchecked(
                 OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "", "", "")
             )
-            watched = self._inspects and self._inspects.inspects_results(question.server)
-            shown = shown._replace(inspect=True) if watched else shown
+            when = self._inspects.result_inspection(question.server) if self._inspects else 0
+            shown = shown._replace(inspect=when) if when else shown
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
             said = (_client_of(question, call), "", question.session_name)
@@ -208,7 +208,7 @@ class Judge:
 
     def found(self, call_id: str, call: Call, at: float, **content: Any) -> Record:
         """Return the event that records what the content checks found, and what happens to it."""
-        enforced = self.policy.profile == PRODUCTION or content["action"] == NONE
+        enforced = self.policy.profile == PRODUCTION or content["action"] in UNCHANGED
         said = self._short(call_id, call)
         return content_found(at, call.server, call.session, said, enforced=enforced, **content)
 
@@ -418,9 +418,9 @@ class Judge:
                 return again if is_own else again._replace(kind="policy_drift")
             redact = redact or again.redact
         rule = held.verdict.rule
-        inspect = self._inspects is not None and self._inspects.inspects_results(held.call.server)
+        inspect = self._inspects.result_inspection(held.call.server) if self._inspects else 0
         given = Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
-        return given._replace(inspect=True) if inspect else given
+        return given._replace(inspect=inspect) if inspect else given
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """Forward everything in the development profile; the record says what would be blocked."""

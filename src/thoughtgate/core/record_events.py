@@ -170,8 +170,12 @@ def content_found(
     direction: str,
     action: str,
     enforced: bool,
+    skipped: int = 0,
 ) -> Record:
-    """The content checks found something; ``findings`` are check, tier and place, never the value."""
+    """The content checks found something; ``findings`` are check, tier and place, never the value.
+
+    ``skipped`` counts messages that were not inspected because too many waited for it.
+    """
     content: dict[str, Any] = {
         "direction": direction,
         "findings": [
@@ -182,6 +186,8 @@ def content_found(
         "action": action,
         "enforced": enforced,
     }
+    if skipped:
+        content["skipped"] = skipped
     if not enforced:
         content["outcome"] = f"WOULD_{action.upper()}"
     return Record(CONTENT_FOUND, at, server, session, {"call": call, "content": content})

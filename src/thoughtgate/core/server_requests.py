@@ -17,11 +17,12 @@ from thoughtgate.core.commands import (
     AskPeople,
     Command,
     InspectAnswer,
+    InspectLater,
     JudgeCall,
     ToAgent,
     Withdraw,
 )
-from thoughtgate.core.contents.inspected_answers import rendered
+from thoughtgate.core.contents.inspected_answers import inspect_later, rendered
 from thoughtgate.core.events import AnswerInspected, CallJudged
 from thoughtgate.core.record_events import CANCELLED, ERROR, OK, SERVER_TO_AGENT
 from thoughtgate.core.session_replies import (
@@ -31,7 +32,7 @@ from thoughtgate.core.session_replies import (
     SessionReplies,
     reply_to_server,
 )
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, INSPECT_AFTER, INSPECT_BEFORE, Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.message import Fault, Message, RequestId
 from thoughtgate.wire.methods import (
@@ -88,7 +89,7 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         self._next += 1
         return self._next
 
-    def ask(self, message: Message, at: float, *, inspect: bool = False) -> list[Command]:
+    def ask(self, message: Message, at: float, *, inspect: int = 0) -> list[Command]:
         """Have a request judged; if no gate judges its method, inspect it or pass it on."""
         ident, params = message.id, message.body.get("params")
         assert ident is not None
@@ -102,9 +103,11 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         name = named[0].name if named else ""
         self[ident] = PendingRequest(message, message.method, name, at, modern=False, token=None)
         seen = [] if named else [self._replies.seen(message, at, SERVER_TO_AGENT)]
-        if not named and not (inspect and params):
+        when = inspect if params else 0
+        if not named and not when & INSPECT_BEFORE:
             self[ident] = self[ident]._replace(message=None)
-            return [*seen, ToAgent(message.raw, None, PROMPT)]
+            later = [inspect_later(message, "", at)] if when else []
+            return [*seen, *later, ToAgent(message.raw, None, PROMPT)]
         key = self.new_key()
         self._ids[key] = ident
         if not named:
@@ -128,9 +131,13 @@ class ServerRequests(dict[RequestId, PendingRequest]):
             # A person has decided whether the agent gets the request in spite of the findings.
             call_id = asked.call_id
         elif verdict.action == FORWARD and verdict.inspect:
-            body = _whole(asked.message).body
+            whole = _whole(asked.message)
+            body, raw = whole.body, whole.raw
             self[ident] = asked._replace(call_id=call_id, held_since=0.0)
-            return [InspectAnswer(key, call_id, body, at)]
+            if verdict.inspect == INSPECT_BEFORE:
+                return [InspectAnswer(key, call_id, body, at)]
+            later = InspectLater(call_id, body, len(raw), at)
+            return [later, *self._pass_on(key, ident, self[ident], raw)]
         if verdict.action == FORWARD:
             return self._pass_on(key, ident, asked._replace(call_id=call_id), asked.message.raw)
         return self._refuse(key, ident, asked._replace(call_id=call_id), verdict, at)
@@ -276,8 +283,8 @@ class InputRequests(dict[RequestId, _Waiting]):
     def __init__(self, replies: SessionReplies) -> None:
         super().__init__()
         self._replies = replies
-        self.inspects_notices = False
-        """Whether the server's answers are inspected, and so what it says besides, at any time."""
+        self.inspects_notices = 0
+        """Whether and when the server's answers are inspected, and so all that it says besides."""
 
     def judge(
         self,
@@ -342,6 +349,8 @@ class InputRequests(dict[RequestId, _Waiting]):
 
     def inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
         """Have a notification inspected; it is dropped where a result would be held."""
+        if self.inspects_notices == INSPECT_AFTER:
+            return [inspect_later(message, "", at), ToAgent(message.raw, None, NOTICE)]
         if len(self) >= MAX_REQUESTS:
             fault = Fault("service_unavailable", "too many requests are open", "too_many", None)
             fault = fault._replace(answerable=False)
@@ -355,12 +364,14 @@ class InputRequests(dict[RequestId, _Waiting]):
         waiting = self[event.key]
         message = waiting.message
         _, commands = self.judged(event, is_awaited=True)
-        if event.verdict.action == FORWARD and event.verdict.inspect:
+        body = _whole(message).body if event.verdict.inspect else {}
+        if event.verdict.action == FORWARD and event.verdict.inspect == INSPECT_BEFORE:
             # It cannot be held: nobody waits for a notification, and the next one may follow it.
             self[event.key] = waiting
-            body = _whole(message).body
             commands.append(InspectAnswer(event.key, event.call_id, body, event.at, can_wait=False))
         elif event.verdict.action == FORWARD:
+            if body:
+                commands.append(InspectLater(event.call_id, body, len(message.raw), event.at))
             commands.append(ToAgent(message.raw, None, NOTICE))
         return commands
 

@@ -21,15 +21,12 @@ from thoughtgate.core.commands import (
 from thoughtgate.core.contents.inspected_answers import (
     InspectedAnswers,
     answer_call,
+    inspection_of,
     is_answered,
 )
 from thoughtgate.core.elicitation import METHOD
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CANCELLED, ERROR, OK, SERVER_TO_AGENT
-from thoughtgate.core.server_requests import (
-    InputRequests,
-    ServerRequests,
-    is_server_key,
-)
+from thoughtgate.core.server_requests import InputRequests, ServerRequests, is_server_key
 from thoughtgate.core.session_replies import (
     ASKED_IN_AGENT,
     CALLER_GONE,
@@ -53,7 +50,7 @@ from thoughtgate.core.session_replies import (
 from thoughtgate.core.task import names_our_task, wants_task
 from thoughtgate.core.task_calls import TaskCalls
 from thoughtgate.core.tool_listing import FAILED, ToolListings
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, LIST, Verdict
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD, INSPECT_BEFORE, LIST, Verdict
 from thoughtgate.wire import methods
 from thoughtgate.wire.frame import UNREAD, find_id, read_frame
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
@@ -293,7 +290,7 @@ class Session:
             if asked.method in methods.TASK_RESULTS:
                 return [seen, self._answers.begin(ident, asked, message, at, of_task=True)]
             return [seen, ToAgent(message.raw, ident)]
-        if asked.inspect:
+        if asked.inspect == INSPECT_BEFORE:
             return [self._answers.begin(ident, asked, message, at)]
         return answer_call(self._replies, asked, message, at)
 
@@ -357,7 +354,7 @@ class Session:
         closed = self.prompts.close(call_id) if self.prompts.is_used else ()
         if verdict.action == FORWARD and asked.message is not None:
             message = traced(unpack(asked.message), verdict.trace)
-            inspect = verdict.redact or verdict.inspect
+            inspect = inspection_of(verdict)
             self.inputs.inspects_notices |= inspect
             self._open.add(key, sent(asked, at, call_id, inspect))
             return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
@@ -443,7 +440,7 @@ class Session:
 
     def _task_judged(self, asked: PendingRequest, event: events.CallJudged) -> list[Command]:
         """Run or refuse the call of a task, after a person has decided."""
-        asked = asked._replace(inspect=event.verdict.redact or event.verdict.inspect)
+        asked = asked._replace(inspect=inspection_of(event.verdict))
         assert asked.message is not None
         ready = traced(unpack(asked.message), event.verdict.trace)
         message = self._tasked.run(asked._replace(message=ready))

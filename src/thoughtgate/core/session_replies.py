@@ -162,8 +162,8 @@ class PendingRequest(NamedTuple):
     told: int = 0
     """Progress notifications sent while it is held; once it is forwarded, how often the server
     showed progress."""
-    inspect: bool = False
-    """Whether the answer is inspected before the agent gets it."""
+    inspect: int = 0
+    """Whether the answer is inspected, before or after the agent gets it."""
     alive_at: float = 0.0
     """When the server last showed progress."""
     answer: tuple[bool | None, str] | None = None
@@ -257,7 +257,7 @@ class OpenRequests(dict[RequestId, PendingRequest]):
             self.keep_alive(ident, at)
 
 
-def sent(asked: PendingRequest, at: float, call_id: str, inspect: bool) -> PendingRequest:
+def sent(asked: PendingRequest, at: float, call_id: str, inspect: int) -> PendingRequest:
     """Return a request in its forwarded state; a new tuple is faster than ``_replace`` here."""
     return unchecked(
         PendingRequest,

@@ -45,6 +45,7 @@ from thoughtgate.gate.approvals.interface import Approvals
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
 from thoughtgate.gate.approvals.prompt_seals import PromptSeals
 from thoughtgate.gate.clock import monotonic
+from thoughtgate.gate.contents.later import LaterInspection
 from thoughtgate.gate.definitions.watch import DefinitionWatch
 from thoughtgate.gate.orders.stop_watch import StopWatch
 from thoughtgate.gate.running_gates import GateAnnouncer
@@ -130,6 +131,7 @@ class Governor:
         self._reports = reports
         self._announcer = announcer
         self._refuse_unrecorded = on_failure == "refuse"
+        self.later = LaterInspection(self)
         self._queue: list[Record] = []
         self._repeated = RepeatedEvents()
         self._record_failed_at = -RECORD_PAUSE_S
@@ -231,6 +233,7 @@ class Governor:
             self.approvals.close(at)
         self.tasks.close()
         self.take_reports()
+        self.later.finish()
         with contextlib.suppress(StoreError):
             # What is left of leased portions of budgets is then lost.
             self.judge.close()
@@ -255,6 +258,9 @@ class Governor:
         # Also if the clock was set back.
         if not -LOOK_S < question.at - self._looked_at < LOOK_S:
             self._look(question.at)
+        if self.later.waiting and self.policy.looks_at_facts():
+            # What the agent has already read decides about this call.
+            self.later.run()
         try:
             ruling = self.judge.judge(question)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not forward
@@ -272,6 +278,9 @@ class Governor:
             )
             verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")
             return Ruling(verdict, "", ())
+        contents = self.policy.contents
+        if contents is not None and contents.records_arguments(question.server):
+            self.later.put_call(question, ruling)
         if self.draw is None and self.trace is None:
             # The common case without tracing: no function call per event.
             self._queue += ruling.records

@@ -12,6 +12,7 @@ from thoughtgate.core.commands import (
     AskTask,
     EndTask,
     InspectAnswer,
+    InspectLater,
     JudgeCall,
     PersonAnswered,
     ScreenList,
@@ -29,6 +30,7 @@ from thoughtgate.gate.authority import prompts
 from thoughtgate.gate.contents.inspection import inspect_answer
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.held_calls import HeldCalls
+from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.task_runner import Told
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD, Verdict
@@ -46,6 +48,10 @@ LOOK_S = 0.02
 """Minimum time between two polls of the store under load: one costs a tenth of a call."""
 
 
+LATER_SLICE_S = 0.002
+"""How long messages are inspected in one go after the agent has got them; then other traffic."""
+
+
 class LocalAuthority:
     """Judges the calls of all sessions with a governor in this process."""
 
@@ -60,6 +66,7 @@ class LocalAuthority:
         self._drivers: WeakValueDictionary[str, SessionDriver] = WeakValueDictionary()
         self._named = 0
         self._looked_at = 0.0
+        self._inspects_soon = False
         self._granted: tuple[str, Verdict] | None = None
         """The call that is held for a moment only, to become a task, and its verdict."""
 
@@ -77,6 +84,8 @@ class LocalAuthority:
         a moment, although nobody has to approve it.
         """
         verdict, call_id, _ = self.governor.rule(self.question(driver, command))
+        if self.governor.later.waiting:
+            self._inspect_soon(driver.outbox)
         if "task" in command.params and verdict.action == FORWARD and not command.modern:
             wanted = wants_task(command.method, command.params, modern=False)
             if wanted and driver.can_take_task(command.key) and self.makes_task(driver, command):
@@ -156,6 +165,25 @@ class LocalAuthority:
         setup = driver.session.setup
         return inspect_answer(self.governor, setup.server, setup.session, driver.principal, command)
 
+    def inspect_later(self, driver: SessionDriver, command: InspectLater) -> None:
+        """Inspect a message when the agent has got it."""
+        setup = driver.session.setup
+        self.governor.later.put_message(command, setup.server, setup.session, driver.principal)
+        self._inspect_soon(driver.outbox)
+
+    def _inspect_soon(self, outbox: Outbox) -> None:
+        """Inspect what waits after the next flush but one, when this turn's frames are sent."""
+        if not self._inspects_soon:
+            self._inspects_soon = True
+            outbox.later(outbox.later, self._inspect_waiting, outbox)
+
+    def _inspect_waiting(self, outbox: Outbox) -> None:
+        self._inspects_soon = False
+        if self.governor.later.run(LATER_SLICE_S):
+            self._inspect_soon(outbox)
+        # Now, because a poll loop may wait for long before its next turn.
+        self.governor.flush_quietly()
+
     # Approvals.
 
     def ask(self, driver: SessionDriver, command: AskPeople) -> list[Event]:
@@ -187,9 +215,9 @@ class LocalAuthority:
             self.held.prevented += 1
         self.governor.withdraw(command.call_id, command.reason, at)
 
-    def inspects(self, server: str) -> bool:
-        """Tell whether a server's messages are inspected, also before a call was judged."""
-        return self.governor.policy.changes_messages(server)
+    def inspection(self, server: str) -> int:
+        """Return whether, and when, a server's messages are inspected before a call was judged."""
+        return self.governor.policy.inspection(server)
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the request states that can be redeemed for a principal's calls."""
@@ -272,6 +300,8 @@ class LocalAuthority:
     @property
     def interval_s(self) -> float:
         """How long a poll loop may wait: short only while calls are held."""
+        if self._inspects_soon:
+            return 0.0
         return HELD_S if len(self.held) else IDLE_S
 
     def descriptors(self) -> dict[int, int]:

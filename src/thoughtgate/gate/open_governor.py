@@ -184,6 +184,7 @@ def _share(
         {name: identity_of(one) for name, one in loaded.settings.servers.items()},
     )
     governor.definitions.note = governor.note
+    governor.later.say = operator_messages("contents", loaded, level="warn")
     governor.seals = open_seals(
         key_place(loaded, state), loaded.path or "-", lambda: governor.policy.version, database
     )

@@ -15,6 +15,7 @@ from thoughtgate.core.commands import (
     Command,
     EndTask,
     InspectAnswer,
+    InspectLater,
     JudgeCall,
     PersonAnswered,
     ScreenList,
@@ -118,6 +119,9 @@ class Authority(Protocol):
     def inspect(self, driver: "SessionDriver", command: InspectAnswer) -> AnswerInspected | None:
         """Inspect a message of the server; None means that the reply arrives later."""
 
+    def inspect_later(self, driver: "SessionDriver", command: InspectLater) -> None:
+        """Have a message inspected that the agent gets at once; never delay it."""
+
     def ask(self, driver: "SessionDriver", command: AskPeople) -> list[Event]:
         """Request approval for a held call; return the events that its session receives at once."""
 
@@ -133,8 +137,8 @@ class Authority(Protocol):
     def withdraw(self, driver: "SessionDriver", command: Withdraw, at: float) -> None:
         """Withdraw the approval request of a call that its caller no longer waits for."""
 
-    def inspects(self, server: str) -> bool:
-        """Tell whether a server's messages are inspected, also before a call was judged."""
+    def inspection(self, server: str) -> int:
+        """Return whether, and when, a server's messages are inspected before a call was judged."""
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the request states of a principal's calls; None leaves them to the session."""
@@ -215,7 +219,7 @@ class SessionDriver:
         self._authority = engine.authority
         self.session = Session(setup, engine.authority.errors)
         self.session.prompts.promises = engine.authority.promises(setup.server, principal)
-        self.session.inputs.inspects_notices = engine.authority.inspects(setup.server)
+        self.session.inputs.inspects_notices = engine.authority.inspection(setup.server)
         self.outbox = engine.outbox
         self.principal = principal
         self.person = principal if transport == HTTP else ""
@@ -409,6 +413,11 @@ class SessionDriver:
         self.outbox.schedule()
         return 0 if inspected is None else self.feed(inspected, sink)
 
+    def _inspect_later(self, command: InspectLater, sink: Sink | None) -> int:
+        del sink
+        self._authority.inspect_later(self, command)
+        return 0
+
     def _ask(self, command: AskPeople, sink: Sink | None) -> int:
         frames = 0
         if command.params is not None and not self.can_take_task(command.key):
@@ -480,6 +489,7 @@ _CARRIERS: Final[dict[type[Command], Callable[[SessionDriver, Any, Sink | None],
     JudgeCall: SessionDriver._judge,  # noqa: SLF001  as above
     ScreenList: SessionDriver._screen,  # noqa: SLF001  as above
     InspectAnswer: SessionDriver._inspect,  # noqa: SLF001  as above
+    InspectLater: SessionDriver._inspect_later,  # noqa: SLF001  as above
     AskPeople: SessionDriver._ask,  # noqa: SLF001  as above
     AskTask: SessionDriver._ask_task,  # noqa: SLF001  as above
     EndTask: SessionDriver._end_task,  # noqa: SLF001  as above

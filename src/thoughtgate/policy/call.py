@@ -78,6 +78,12 @@ class Call(NamedTuple):
     """Names the session at every gate that shares a store; ``session`` is a number of one run."""
 
 
+INSPECT_AFTER: Final = 2
+"""An answer goes to the agent at once and is inspected afterwards, for the record."""
+INSPECT_BEFORE: Final = 1
+"""An answer is inspected before the agent gets it."""
+
+
 class Verdict(NamedTuple):
     """The decision of the gates (forward, deny or ask a reviewer), with gate and reason."""
 
@@ -106,8 +112,8 @@ class Verdict(NamedTuple):
     """For ``insufficient_scope``: every scope that the call needs, separated by spaces."""
     missing_scopes: str = ""
     """For ``insufficient_scope``: those of them that the caller's token does not have."""
-    inspect: bool = False
-    """For ``forward``: whether the answer is inspected before the agent gets it."""
+    inspect: int = 0
+    """For ``forward``: whether the answer is inspected, before or after the agent gets it."""
     findings: tuple[tuple[str, str, str], ...] = ()
     """For ``content_blocked``: check, tier and place of what was found, never what it is."""
     on_facts: bool = False

@@ -13,6 +13,7 @@ from thoughtgate.policy.call import (
     APPROVE,
     DENY,
     FORWARD,
+    INSPECT_BEFORE,
     MAX_KEPT,
     POLICY,
     PRODUCTION,
@@ -129,10 +130,11 @@ class Policy:
             layer.policy.masks_results() for layer in self.layers
         )
 
-    def changes_messages(self, server: str) -> bool:
-        """Tell whether messages of a server may have to be changed before the agent gets them."""
-        contents = self.contents
-        return self.masks_results() or (contents is not None and contents.inspects_results(server))
+    def inspection(self, server: str) -> int:
+        """Return whether, and when, the messages of a server are inspected."""
+        if self.masks_results():
+            return INSPECT_BEFORE
+        return self.contents.result_inspection(server) if self.contents is not None else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,19 @@ differ.
 
 from typing import Final
 
-STARTER_TEXT: Final = """\
+STARTER_SERVERS: Final = """\
+  # Secrets, injected instructions and the like are recorded and reported; nothing waits for it.
+  "*": {results: {record: [hard]}, arguments: {record: [hard]}}
+"""
+"""What applies to the contents of every server."""
+
+STARTER_TEXT: Final = f"""\
 # ThoughtGate starter policy.
 #
 # The gate forwards and records every call, but asks a person before running a tool that
 # destroys, executes or spends. The same policy applies if there is no config file.
 # Check this file:      thoughtgate validate-config -c thoughtgate.yaml
-# See what it decides:  thoughtgate policy explain --server S --tool T --args '{}'
+# See what it decides:  thoughtgate policy explain --server S --tool T --args '{{}}'
 
 schema: 1
 
@@ -22,12 +28,12 @@ profile: production
 # What happens to a call that no rule matches: forward, deny, approve or policy.
 default: forward
 
-# Servers need an entry only to hide tools, or to be started by `proxy` and `serve`.
-# servers:
-#   filesystem:
-#     command: npx
-#     args: ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]
-#     expose: {block: [write_file]}
+# Servers need an entry of their own only to hide tools, or to be started by `proxy` and `serve`.
+servers:
+{STARTER_SERVERS}  # filesystem:
+  #   command: npx
+  #   args: ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]
+  #   expose: {{block: [write_file]}}
 
 # The first rule that matches decides.
 rules:
@@ -35,7 +41,7 @@ rules:
   # they can make a verdict stricter but never more permissive.
   - id: starter-annotations
     kind: tool
-    annotations: {destructiveHint: true, readOnlyHint: {ne: true}}
+    annotations: {{destructiveHint: true, readOnlyHint: {{ne: true}}}}
     action: approve
     reason: the server says that this tool destroys
 
@@ -63,5 +69,5 @@ rules:
 # Where approval is requested: in the console, for five minutes; then the call is denied.
 # With `ask: once_per_tool`, an approval covers that tool until the agent's session ends.
 approval:
-  default: {channel: console, timeout: 5m, on_timeout: deny, ask: each_call}
+  default: {{channel: console, timeout: 5m, on_timeout: deny, ask: each_call}}
 """

@@ -12,7 +12,15 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from thoughtgate.config.settings import Settings
-from thoughtgate.core.commands import AskTask, EndTask, InspectAnswer, PersonAnswered
+from thoughtgate.core.commands import (
+    CONTENT_SEEN,
+    AskTask,
+    EndTask,
+    InspectAnswer,
+    InspectLater,
+    PersonAnswered,
+)
+from thoughtgate.core.contents.inspected_answers import inspection_of
 from thoughtgate.core.events import CallJudged
 from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
@@ -29,7 +37,15 @@ from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.task_messages import as_told, task_command
 from thoughtgate.gate.task_runner import Told
-from thoughtgate.policy.call import APPROVE, DENY, FORWARD, LIST, Verdict
+from thoughtgate.policy.call import (
+    APPROVE,
+    DENY,
+    FORWARD,
+    INSPECT_AFTER,
+    INSPECT_BEFORE,
+    LIST,
+    Verdict,
+)
 from thoughtgate.service.shim_session import (
     MAX_OPEN_CALLS,
     ShimSession,
@@ -66,6 +82,9 @@ MAX_SESSIONS: Final = 1_000
 
 MAX_BATCH: Final = 10_000
 """Events in one request; a shim sends at most five hundred."""
+
+LATER_SLICE_S: Final = 0.05
+"""How long messages are inspected in one go after agents have got them."""
 
 MAX_REASON: Final = 200
 
@@ -236,6 +255,9 @@ class Governance:
     async def settle(self) -> None:
         """Poll once for new decisions, and wake the requests that wait for them."""
         self._tell(self.governor.tasks.tick(now()))
+        if self.governor.later.waiting:
+            self.governor.later.run(LATER_SLICE_S)
+            self.governor.flush_quietly()
         before = len(self._verdicts)
         self._held.poll(now())
         decided = list(self._verdicts)[before:]
@@ -317,7 +339,7 @@ class Governance:
             "profile": self.governor.policy.profile,
             "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
             "offers_tasks": self.governor.offers_tasks,
-            "is_inspected": self.governor.policy.changes_messages(server),
+            "inspect": _INSPECTIONS[self.governor.policy.inspection(server)],
             "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
             "relayed": server in self.relayed,
@@ -497,7 +519,7 @@ class Governance:
         if verdict.action == DENY or not verdict.enforced:
             answer["kind"] = verdict.kind or "approval"
         optional = {
-            "inspect": verdict.redact or verdict.inspect,
+            "inspect": _INSPECTIONS[inspection_of(verdict)],
             "findings": verdict.findings,
             "trace": verdict.trace,
             "workflow": verdict.workflow,
@@ -525,6 +547,9 @@ class Governance:
 
     def _note(self, session: ShimSession, record: Record) -> None:
         """Record an event, and update the session's open calls and its server's process group."""
+        if record.type == CONTENT_SEEN:
+            self._inspect_later(session, record)
+            return
         if record.type == SERVER_STARTED:
             session.follow_server(record.body.get("server"))
         elif record.type == CALL_END:
@@ -535,10 +560,21 @@ class Governance:
                 return
         self.governor.note(record)
 
+    def _inspect_later(self, session: ShimSession, record: Record) -> None:
+        """Inspect a message that the agent of a shim has got, when the service has time."""
+        call_id, body, size = (record.body.get(key) for key in ("call_id", "body", "size"))
+        if call_id and call_id not in session.open_calls:
+            return
+        if not isinstance(body, dict) or not isinstance(size, int):
+            body, size = {}, -1  # the shim had no room for it
+        command = InspectLater(str(call_id), body, size, record.at)
+        self.governor.later.put_message(command, session.server, session.id, self._principal)
+
 
 TOO_LATE: Final = "the verdict came too late: the shim did not wait for it"
 _LATE_ERROR: Final = {"class": "policy_block", "kind": "service_unavailable", "message": TOO_LATE}
 _UNRECORDED: Final = Verdict(DENY, "record", "service_unavailable", "the record cannot be written")
+_INSPECTIONS: Final = {0: False, INSPECT_AFTER: "after", INSPECT_BEFORE: True}
 _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approval"}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
+from thoughtgate.core.commands import CONTENT_SEEN
 from thoughtgate.core.events import Event
 from thoughtgate.core.record_events import (
     CALL_END,
@@ -40,7 +41,9 @@ MAX_OPEN_CALLS: Final = 100_000
 MAX_SKEW_S: Final = 86_400.0
 """How old a reported event may be: a night with the laptop's lid closed."""
 
-_REPORTED: Final = frozenset({MESSAGE, FRAME_REFUSED, REQUEST_FAILED, CALL_END, *SERVER_EVENTS})
+_REPORTED: Final = frozenset(
+    {MESSAGE, FRAME_REFUSED, REQUEST_FAILED, CALL_END, CONTENT_SEEN, *SERVER_EVENTS}
+)
 """Event types that only a shim can observe; the service records all others itself."""
 
 _PARTS: Final = 3
@@ -160,6 +163,8 @@ def read_record(item: Any, server: str, session: str, at: float) -> Record:
         wrong("the time of a record is that of its event")
     if kind == REQUEST_FAILED and not isinstance(body.get("request"), dict):
         wrong("a failed request is described")
+    if kind == CONTENT_SEEN and not isinstance(body.get("call_id"), str):
+        wrong("a message to inspect names its call")
     if kind == CALL_END:
         call = body.get("call")
         if not isinstance(call, dict) or not isinstance(call.get("call_id"), str):

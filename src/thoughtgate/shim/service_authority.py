@@ -4,7 +4,6 @@ The service judges, requests approvals and keeps the record. A call that the ser
 is never forwarded: a missing, late or invalid reply is a denial, or in development a message.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -15,6 +14,7 @@ from thoughtgate.core.commands import (
     AskTask,
     EndTask,
     InspectAnswer,
+    InspectLater,
     JudgeCall,
     PersonAnswered,
     ScreenList,
@@ -44,11 +44,16 @@ from thoughtgate.shim.service_handshake import (
     EVALUATE_S,
     SUCCESS,
     Reply,
+    as_body,
+    content_seen,
     find_run,
     findings_in,
     greet,
+    inspection_in,
+    is_recorded,
     open_log,
     read_object,
+    seen_bytes,
     server_variables,
     text_in,
     wait_on,
@@ -90,12 +95,6 @@ GONE: Final = "the governance service is gone"
 NOT_RECORDED: Final = 503
 """The service's status for events that it could not write."""
 
-UNRECORDED: Final = "record"
-"""The gate that the service names if it refuses a call because its verdict cannot be recorded."""
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
 OnReply: TypeAlias = Callable[[Reply], list[Event]]
 
 
@@ -114,8 +113,8 @@ class ServiceAuthority:
         self._session = session
         self._enforce = run.profile == PRODUCTION
         self.offers_tasks = False
-        self.is_inspected = False
         """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
+        self.inspects = 0
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
@@ -127,6 +126,8 @@ class ServiceAuthority:
         self._client = ""
         self._unanswered: set[RequestId] = set()
         self._queue: list[Record] = []
+        self._unsent_bytes = 0
+        """Bytes of the messages in the queue that are to be inspected."""
         self._late: list[Event] = []
         """Events that the session receives in the next iteration of the loop."""
         self._handed_at = 0.0
@@ -198,6 +199,13 @@ class ServiceAuthority:
         self._post("/governance/inspect", lambda reply: self._inspected(command, reply), **about)
         return None
 
+    def inspect_later(self, driver: SessionDriver, command: InspectLater) -> None:
+        """Hand the service a message with the next events, or only say that there was one."""
+        del driver
+        record, size = content_seen(command, self._server, self._session, self._unsent_bytes)
+        self._unsent_bytes += size
+        self._queue.append(record)
+
     def _inspected(self, command: InspectAnswer, reply: Reply) -> list[Event]:
         body = reply.get("body") if reply is not None else None
         findings = findings_in(reply)
@@ -239,10 +247,10 @@ class ServiceAuthority:
         self._tasked.discard(command.call_id)
         self._late += self._say_of_tasks(command)
 
-    def inspects(self, server: str) -> bool:
-        """Tell whether the server's messages are inspected, also before a call was judged."""
+    def inspection(self, server: str) -> int:
+        """Return whether, and when, the server's messages are inspected before a call was judged."""
         del server
-        return self.is_inspected
+        return self.inspects
 
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return None: the session keeps its own states, because the shim lives as long as it does."""
@@ -354,7 +362,7 @@ class ServiceAuthority:
         def on_reply(status: int, body: bytes) -> list[Event]:
             return answer(read_object(status, body))
 
-        return link.request("POST", path, _body(said | fields), on_reply, deadline)
+        return link.request("POST", path, as_body(said | fields), on_reply, deadline)
 
     def _ask(self, path: str, answer: OnReply, **fields: Any) -> list[Event]:
         return self._request(self._calls, path, answer, monotonic() + EVALUATE_S, **fields)
@@ -381,7 +389,7 @@ class ServiceAuthority:
         decision = said.get("decision")
         if not self._recording:
             # The reply to the last events may be older than this.
-            self._recording = _is_recorded(reply)
+            self._recording = is_recorded(reply)
         if decision == "list_tools":
             return LIST_FIRST
         if decision == "forward":
@@ -390,7 +398,7 @@ class ServiceAuthority:
                 words = f"{tool!r}, {gate} gate, {kind}"
                 self._would(outcome, words, command, tool=tool, gate=gate, policy_reason=kind)
             gate, trace = text_in(reply, "gate"), text_in(reply, "trace")
-            inspect = said.get("inspect") is True
+            inspect = inspection_in(said)
             return Verdict(FORWARD, gate, enforced=not outcome, inspect=inspect, trace=trace)
         if decision == "pending_approval":
             return Verdict(APPROVE, "approval", workflow=text_in(reply, "workflow"))
@@ -516,6 +524,8 @@ class ServiceAuthority:
             return
         self._handed_at = moment
         batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
+        if self._unsent_bytes:
+            self._unsent_bytes -= seen_bytes(batch)
         told: dict[str, Any] = {
             "server_id": self._server,
             "session_id": self._session,
@@ -523,7 +533,7 @@ class ServiceAuthority:
         }
         if self._client:
             told["client"] = self._client
-        data = _body(told)
+        data = as_body(told)
 
         def answer(status: int, body: bytes) -> list[Event]:
             del body
@@ -579,21 +589,11 @@ def connect(
     authority = ServiceAuthority(run, server, session)
     authority.log, authority.is_reported = open_log(reply), reply.get("is_reported") is True
     authority.offers_tasks = reply.get("offers_tasks") is True
-    authority.is_inspected = reply.get("is_inspected") is True
+    authority.inspects = inspection_in(reply)
     return authority, setup, withheld, own
-
-
-def _body(value: dict[str, Any]) -> bytes:
-    """Return a request's body; strings from argv or a frame may hold lone surrogates."""
-    return _encode(value).encode("utf-8", "surrogatepass")
 
 
 def _heed_nothing(reply: Reply) -> list[Event]:
     """Ignore the reply."""
     del reply
     return []
-
-
-def _is_recorded(reply: Reply) -> bool:
-    """Tell whether the service could record its verdict."""
-    return bool(text_in(reply, "call_id")) and text_in(reply, "gate") != UNRECORDED

@@ -8,14 +8,16 @@ import json
 import os
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from thoughtgate.core.commands import CONTENT_SEEN, InspectLater
 from thoughtgate.core.events import Event
+from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.clock import monotonic
 from thoughtgate.gate.run_file import RunFile, has_ended, read_run_file, run_path, variables_of
-from thoughtgate.policy.call import PRODUCTION
+from thoughtgate.policy.call import INSPECT_AFTER, INSPECT_BEFORE, PRODUCTION
 from thoughtgate.shim.service_connection import Link
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ ATTEMPTS: Final = 20
 """Attempts to reach a service that is still starting (F-016a)."""
 
 SUCCESS: Final = 200
+
+UNRECORDED: Final = "record"
+"""The gate that the service names if it refuses a call because its verdict cannot be recorded."""
+
+MAX_UNSENT: Final = 1_000_000
+"""Bytes of messages that wait to be handed over for inspection; beyond this, they are only counted."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _PARTS: Final = 3  # of a finding: check, tier, place
 
@@ -152,3 +162,37 @@ def open_log(reply: dict[str, Any]) -> "Log | None":
     from thoughtgate.telemetry.logs import INFO, JSON, Log  # costs memory, so only if needed
 
     return Log("shim", level=text_in(reply, "log_level") or INFO, form=JSON)
+
+
+def is_recorded(reply: Reply) -> bool:
+    """Tell whether the service could record its verdict."""
+    return bool(text_in(reply, "call_id")) and text_in(reply, "gate") != UNRECORDED
+
+
+def inspection_in(reply: dict[str, Any]) -> int:
+    """Return when the service wants the answer to a call inspected."""
+    when = reply.get("inspect")
+    return INSPECT_BEFORE if when is True else INSPECT_AFTER if when == "after" else 0
+
+
+def content_seen(
+    command: InspectLater, server: str, session: str, unsent: int
+) -> tuple[Record, int]:
+    """Return what tells the service of a message to inspect, and how much of it is handed over."""
+    body: dict[str, Any] = {"call_id": command.call_id, "size": command.size}
+    size = command.size if unsent + command.size <= MAX_UNSENT else 0
+    if size:
+        body["body"] = command.body
+    return Record(CONTENT_SEEN, command.at, server, session, body), size
+
+
+def seen_bytes(records: Iterable[Record]) -> int:
+    """Return how much the messages of some records count that are handed over."""
+    return sum(
+        one.body["size"] for one in records if one.type == CONTENT_SEEN and "body" in one.body
+    )
+
+
+def as_body(value: dict[str, Any]) -> bytes:
+    """Return a request's body; strings from argv or a frame may hold lone surrogates."""
+    return _encode(value).encode("utf-8", "surrogatepass")

@@ -35,7 +35,7 @@ def governor(policy: Policy | None = None, **lists: list[str]) -> Governor:
 def called(gate: Governor) -> str:
     named = (Named("tool", "t", {}),)
     ruling = gate.rule(CallRequest("srv", "1", "ann", "tools/call", named, 10, "mcp_stdio", 1.0))
-    assert ruling.verdict.inspect is (gate.policy.contents is not None)
+    assert bool(ruling.verdict.inspect) is (gate.policy.contents is not None)
     return ruling.call_id
 
 

@@ -57,9 +57,9 @@ def test_only_hard_findings_of_secrets_block_arguments(check: str, tier: str) ->
 
 def test_a_server_without_an_entry_has_what_the_star_says() -> None:
     policy = ContentPolicy({"*": contents(block=["*"]), "own": ServerContents(block_secrets=True)})
-    assert policy.inspects_results("any")
+    assert policy.result_inspection("any")
     assert not policy.inspects_arguments("any")
-    assert not policy.inspects_results("own")
+    assert not policy.result_inspection("own")
     assert policy.inspects_arguments("own")
     assert policy.of("any") is policy.of("any")
 

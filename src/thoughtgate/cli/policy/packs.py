@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from thoughtgate.errors import UsageError
-from thoughtgate.policy.starter import STARTER_TEXT
+from thoughtgate.policy.starter import STARTER_SERVERS, STARTER_TEXT
 
 PACKS: Final = ("filesystem", "git", "github", "databases", "shell", "lethal-trifecta")
 """The names of all packs."""
@@ -69,7 +69,7 @@ def compose_config(names: Sequence[str]) -> str:
     servers = "\n".join(pack.servers for pack in packs)
     text = "\n".join(rule.rstrip() + "\n" for rule in rules)
     return (
-        f"{head}# Policy packs: {listed}.\n#\n{abouts}\n\nservers:\n{servers}\n\n"
+        f"{head}# Policy packs: {listed}.\n#\n{abouts}\n\nservers:\n{STARTER_SERVERS}{servers}\n\n"
         f"# The first rule that matches decides.\nrules:\n{text}\n{rest}"
     )
 

@@ -8,13 +8,14 @@ from thoughtgate.core.commands import (
     AskPeople,
     Command,
     InspectAnswer,
+    InspectLater,
     ToAgent,
     Withdraw,
 )
 from thoughtgate.core.events import AnswerInspected, CallJudged
 from thoughtgate.core.record_events import CANCELLED, ERROR
 from thoughtgate.core.session_replies import UNREADABLE, PendingRequest, SessionReplies
-from thoughtgate.policy.call import FORWARD
+from thoughtgate.policy.call import FORWARD, INSPECT_AFTER, INSPECT_BEFORE, Verdict
 from thoughtgate.wire.message import REQUEST, RESPONSE, Message, RequestId
 from thoughtgate.wire.packed_message import pack, unpack
 from thoughtgate.wire.replies import render
@@ -34,12 +35,25 @@ def answer_call(
     status, error = outcome_of(body)
     is_error = status == ERROR if error is None else says_error(body)
     ended = replies.ended(asked, at, status, len(raw), error, is_error=is_error)
+    if asked.inspect == INSPECT_AFTER:
+        # Before the end of the call: whoever inspects the answer still knows the call then.
+        ended.insert(0, inspect_later(message, asked.call_id, at))
     return [*ended, unchecked(ToAgent, (raw, ident, ANSWER, "", "", ""))]
 
 
 def rendered(message: Message | None, body: dict[str, Any]) -> bytes:
     """Return a body as a frame: the server's own bytes, if nothing in it was changed."""
     return message.raw if message is not None and body == message.body else render(body)
+
+
+def inspection_of(verdict: Verdict) -> int:
+    """Return when the answer to an allowed call is inspected; what is masked is, before."""
+    return INSPECT_BEFORE if verdict.redact else verdict.inspect
+
+
+def inspect_later(message: Message, call_id: str, at: float) -> InspectLater:
+    """Have a message inspected that the agent gets at once."""
+    return InspectLater(call_id, message.body, len(message.raw), at)
 
 
 class InspectedAnswers:

@@ -7,21 +7,21 @@ prepares a result that must wait for a person.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from thoughtgate.core.commands import InspectAnswer
+from thoughtgate.core.commands import InspectAnswer, InspectLater
 from thoughtgate.core.events import AnswerInspected
 from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.core.record_events import SERVER_TO_AGENT
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.governor import Governor
-from thoughtgate.policy.call import APPROVE, PRODUCTION, TOOL, Call, Verdict
+from thoughtgate.policy.call import APPROVE, INSPECT_BEFORE, PRODUCTION, TOOL, Call, Verdict
 from thoughtgate.policy.facts import facts_of_checks
 from thoughtgate.policy.inspection.content_policy import (
     BLOCK,
     ENVELOPE,
     HOLD,
-    NONE,
     REDACT,
     RESULT_KIND,
+    UNCHANGED,
 )
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 
@@ -51,7 +51,11 @@ def _inspect(
     if body != command.body and governor.policy.profile != PRODUCTION:
         return _would_mask(governor, opened, (server, session, principal), command)
     contents = governor.policy.contents
-    if contents is None or not contents.inspects_results(server):
+    when = contents.result_inspection(server) if contents is not None else 0
+    if contents is None or when != INSPECT_BEFORE:
+        if when:
+            later = InspectLater(command.call_id, command.body, 0, command.at)
+            governor.later.put_message(later, server, session, principal)
         return AnswerInspected(command.key, body, command.at)
     from thoughtgate.policy.inspection.treatment import treat  # only where a server asks for it
 
@@ -67,7 +71,7 @@ def _inspect(
     said = {"findings": treated.findings, "direction": SERVER_TO_AGENT, "action": action}
     governor.note(governor.judge.found(ident, call, command.at, **said))
     passed = AnswerInspected(command.key, body, command.at)
-    if action != NONE and governor.policy.profile != PRODUCTION:
+    if action not in UNCHANGED and governor.policy.profile != PRODUCTION:
         _establish(governor, principal, server, treated, command.at)
         return passed._replace(findings=treated.findings, outcome=f"WOULD_{action.upper()}")
     if action == BLOCK or not _establish(governor, principal, server, treated, command.at):

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from thoughtgate.policy.call import INSPECT_AFTER, INSPECT_BEFORE
 from thoughtgate.policy.definitions import Silence
 from thoughtgate.policy.globs import Glob, any_matches
 from thoughtgate.policy.visibility import ANY_SERVER
 
 NONE: Final = "none"
 """The finding is recorded, and the result passes unchanged."""
+RECORD: Final = "record"
+"""The result passes at once and is inspected afterwards; the finding is recorded."""
 ANNOTATE: Final = "annotate"
 """The result passes with a note for the agent: it is data, not instructions."""
 REDACT: Final = "redact"
@@ -23,8 +26,11 @@ HOLD: Final = "hold"
 BLOCK: Final = "block"
 """The agent gets an error in place of the result."""
 
-TREATMENTS: Final = (ANNOTATE, REDACT, HOLD, BLOCK)
+TREATMENTS: Final = (RECORD, ANNOTATE, REDACT, HOLD, BLOCK)
 """What can happen to a result, from the mildest to the strictest."""
+
+UNCHANGED: Final = frozenset({NONE, RECORD})
+"""Treatments after which the agent gets what the server sent, in every profile."""
 
 _STRICTNESS: Final = {name: number for number, name in enumerate((NONE, *TREATMENTS))}
 
@@ -58,20 +64,25 @@ class ServerContents:
     block_secrets: bool = False
     """Whether calls with secrets in their arguments are denied."""
     silences: tuple[Silence, ...] = ()
+    recorded_arguments: tuple[Glob, ...] = ()
+    """Ids, globs or tiers of checks whose findings in arguments are recorded, after the call."""
 
     def is_asked(self) -> bool:
         """Tell whether anything is inspected."""
-        return self.block_secrets or bool(self.treatments)
+        return self.block_secrets or bool(self.treatments or self.recorded_arguments)
 
     def treatment(self, check: str, tier: str, name: str) -> str:
         """Return the strictest treatment for a finding in a result of a tool; ``none`` if none."""
         if self.is_silenced(check, name):
             return NONE
         return strictest(
-            action
-            for action, wanted in self.treatments.items()
-            if any_matches(wanted, check) or any(glob.pattern == tier for glob in wanted)
+            action for action, wanted in self.treatments.items() if _names(wanted, check, tier)
         )
+
+    def records(self, check: str, tier: str, name: str) -> bool:
+        """Tell whether a finding in the arguments of a call is recorded."""
+        wanted = self.recorded_arguments
+        return _names(wanted, check, tier) and not self.is_silenced(check, name)
 
     def blocks(self, check: str, tier: str, name: str) -> bool:
         """Tell whether a finding in the arguments of a call denies it."""
@@ -103,13 +114,24 @@ class ContentPolicy:
             self._known[server] = found
         return found
 
-    def inspects_results(self, server: str) -> bool:
-        """Tell whether results of a server are inspected."""
-        return any(one.treatments for one in self.of(server))
+    def result_inspection(self, server: str) -> int:
+        """Return when results of a server are inspected; 0 for never."""
+        asked = self.of(server)
+        if any(one.treatments.keys() - UNCHANGED for one in asked):
+            return INSPECT_BEFORE
+        return INSPECT_AFTER if any(one.treatments for one in asked) else 0
 
     def inspects_arguments(self, server: str) -> bool:
-        """Tell whether arguments for a server are inspected."""
+        """Tell whether arguments for a server are inspected before the call."""
         return any(one.block_secrets for one in self.of(server))
+
+    def records_arguments(self, server: str) -> bool:
+        """Tell whether arguments for a server are inspected after the call."""
+        return any(one.recorded_arguments for one in self.of(server))
+
+
+def _names(wanted: tuple[Glob, ...], check: str, tier: str) -> bool:
+    return any_matches(wanted, check) or any(glob.pattern == tier for glob in wanted)
 
 
 def strictest(actions: Iterable[str]) -> str:

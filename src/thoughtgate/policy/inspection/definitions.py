@@ -9,6 +9,7 @@ from thoughtgate.policy.inspection import checks
 from thoughtgate.policy.inspection import lexicon as lex
 from thoughtgate.policy.inspection.finding import HARD, SOFT, Finding
 from thoughtgate.policy.inspection.normal import normalise
+from thoughtgate.policy.inspection.secret_values import is_secret_name
 from thoughtgate.policy.inspection.texts import render_pointer
 from thoughtgate.policy.inspection.words import Positions
 
@@ -122,11 +123,22 @@ def find_schema(entry: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield the parameters that ask for secrets or for the conversation."""
     described = entry.get("description")
     about = described.lower() if isinstance(described, str) else ""
-    for path, name, schema in _parameters(entry):
+    for path, name, schema in parameters_of(entry):
         text = _told(schema)
         lowered = normalise(text).text
         snake = _OPENING.sub("_", name).lower().replace("-", "_")
         yield from _judge_parameter(path, snake, lowered, about)
+
+
+def find_elicited_secrets(params: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the fields of an elicitation that ask for secrets, which MCP forbids to servers."""
+    wanted = params.get("requestedSchema")
+    for path, name, _ in parameters_of({"inputSchema": wanted}):
+        snake = _OPENING.sub("_", name).lower().replace("-", "_")
+        if is_secret_name(snake) or _SECRET_NAME.search(snake):
+            pointer = render_pointer(path).replace("/inputSchema", "/requestedSchema", 1)
+            what = "a field that asks the user for a secret"
+            yield Finding(checks.SCHEMA_SECRET, HARD, pointer, 0, 0, what)
 
 
 def _judge_parameter(path: Any, name: str, text: str, about: str) -> Iterator[Finding]:
@@ -204,7 +216,7 @@ _NEEDS_SECRETS: Final = re.compile(
 )
 
 
-def _parameters(entry: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
+def parameters_of(entry: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any]]:
     """Yield the path, name and schema of every parameter."""
     schema = entry.get("inputSchema")
     stack: list[tuple[Any, Any, int]] = [((None, "inputSchema"), schema, 0)]

@@ -67,10 +67,18 @@ _DEFENCE: Final = re.compile(
 )
 
 
+_FORBIDDEN: Final = re.compile(
+    r"\b(?:do not|don't|never|must not|should not|may not) (?:pass|use|set|add|give|allow|enable)(?: the)? [-`'\"]{0,3}$"
+)
+"""Before "auto-approve": what the model must not do."""
 _TWICE_DENIED: Final = re.compile(
     r"\b(?:do not|don't|never|must not|should not|may not|cannot|can't|nothing is)\b[^.\n]{0,50}$"
 )
 """Before "without asking", it says the opposite."""
+_LIMITED: Final = re.compile(
+    r"[^.\n]{0,30}\b(?:more than|twice|too often|again|until|unless|per (?:hour|day|minute|session))\b"
+)
+"""After "do not notify the user", how often or when; the user is told all the same."""
 _OUTSIDERS: Final = re.compile(
     r"\b(?:with|to) (?:the |any )?(?:others?\b(?! tools?)|third part|press\b|media\b|competitors?|outsiders?|public\b|anyone (?:else|outside))"
 )
@@ -126,12 +134,14 @@ class Explanation(NamedTuple):
         after = signal.end + 40
         if signal.check == checks.CONSENT:
             twice = _TWICE_DENIED.search(before) and self.text.startswith("without", signal.start)
-            return bool(twice or _ASK_FOR.match(self.text, signal.end))  # or for a secret
+            forbidden = _FORBIDDEN.search(before)
+            return bool(twice or forbidden or _ASK_FOR.match(self.text, signal.end))  # or a secret
         if signal.check == checks.TOOLS:
             setup = _SETUP.search(self.text, max(0, signal.start - 12), signal.end)
             return setup is not None or _OWN.search(self.text, signal.start, after) is not None
         if signal.check == checks.SECRECY and (
             _UNSEEN.search(before)
+            or _LIMITED.match(self.text, signal.end)
             or _ADVICE.search(self.text, max(0, signal.start - 60), after)
             or _OUTSIDERS.search(self.text, signal.start, after)
         ):

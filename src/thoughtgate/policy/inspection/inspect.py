@@ -9,7 +9,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from thoughtgate.policy.inspection import checks
-from thoughtgate.policy.inspection.definitions import find_schema, find_shadowing
+from thoughtgate.policy.inspection.definitions import (
+    find_elicited_secrets,
+    find_schema,
+    find_shadowing,
+)
 from thoughtgate.policy.inspection.finding import HARD, Finding
 from thoughtgate.policy.inspection.off_topic import find_off_topic
 from thoughtgate.policy.inspection.replacement import replace_findings
@@ -58,6 +62,17 @@ def inspect_result(value: Any) -> tuple[Finding, ...]:
     return _inspect(value, checks.RESULT, _named_members)
 
 
+def inspect_elicitation(params: Any) -> tuple[Finding, ...]:
+    """Inspect what a server asks the user for."""
+
+    def more(texts: Texts) -> Iterator[Finding]:
+        yield from _named_members(texts)
+        if isinstance(params, Mapping):
+            yield from find_elicited_secrets(params)
+
+    return _inspect(params, checks.RESULT, more)
+
+
 def without_findings(value: Any, findings: Iterable[Finding]) -> Any:
     """Return a copy with a typed placeholder in place of each span; the structure stays valid."""
     return replace_findings(value, findings)
@@ -97,16 +112,38 @@ def _settled(found: list[Finding]) -> tuple[Finding, ...]:
     return (*settled[:MAX_FINDINGS], *more)
 
 
+_VALUES: Final = frozenset({"value", "val", "content", "data"})
+_NAMES: Final = frozenset({"name", "key", "variable", "var", "env", "label"})
+
+
+def _name_of(texts: Texts, index: int) -> str:
+    """Return what a value is called: by its member, or by the "name" beside its "value"."""
+    key = texts.keys[index] or ""
+    if key.lower() in _VALUES:
+        for beside in (*range(index - 1, index - 4, -1), *range(index + 1, index + 4)):
+            is_there = 0 <= beside < len(texts.keys)
+            if is_there and (texts.keys[beside] or "").lower() in _NAMES:
+                return texts.joined[slice(*_span(texts, beside))][:_MAX_NAME]
+    return key
+
+
+def _span(texts: Texts, index: int) -> tuple[int, int]:
+    following = index + 1
+    if following < len(texts.starts):
+        return texts.starts[index], texts.starts[following] - len(SEPARATOR)
+    return texts.starts[index], len(texts.joined)
+
+
+_MAX_NAME: Final = 100
+
+
 def _named_members(texts: Texts) -> Iterator[Finding]:
     """Yield the values whose member is named like a secret."""
     for index, key in enumerate(texts.keys):
+        key = _name_of(texts, index) if key and key.lower() in _VALUES else key  # noqa: PLW2901
         if not key or not is_secret_name(key):
             continue
-        start = texts.starts[index]
-        following = index + 1
-        end = len(texts.joined)
-        if following < len(texts.starts):
-            end = texts.starts[following] - len(SEPARATOR)
+        start, end = _span(texts, index)
         tier = judge_member(key, texts.joined[start:end])
         if tier:
             what = "the value of a member that is named secret"

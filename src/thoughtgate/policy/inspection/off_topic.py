@@ -10,8 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.policy.inspection import checks
 from thoughtgate.policy.inspection import lexicon as lex
+from thoughtgate.policy.inspection.definitions import parameters_of
 from thoughtgate.policy.inspection.finding import SOFT, Finding
+from thoughtgate.policy.inspection.indirect import signs_in
 from thoughtgate.policy.inspection.normal import normalise
+from thoughtgate.policy.inspection.texts import render_pointer
 from thoughtgate.policy.inspection.words import Positions, Span
 
 MAX_SENTENCES: Final = 400
@@ -109,7 +112,7 @@ def find_off_topic(entry: Mapping[str, Any]) -> Iterator[Finding]:
     described = entry.get("description")
     if not isinstance(described, str):
         return
-    sentences = _SENTENCE.split(described.strip(), MAX_SENTENCES)[:MAX_SENTENCES]
+    sentences = _sentences_in(described)
     topic = normalise(f"{head} {sentences[0]}").text
     seen: set[str] = set()
     for sentence in sentences[1:]:
@@ -118,6 +121,20 @@ def find_off_topic(entry: Mapping[str, Any]) -> Iterator[Finding]:
                 seen.add(check)
                 start = described.find(sentence)
                 yield Finding(check, SOFT, "/description", start, start + len(sentence), what)
+    for path, name, schema in parameters_of(entry):
+        said = schema.get("description") if isinstance(schema, dict) else None
+        for sentence in _sentences_in(said) if isinstance(said, str) else ():
+            subject = f"{topic} {normalise(name).text.replace('_', ' ')}"
+            for check, what in signs_in(normalise(sentence).text, subject):
+                if check not in seen:
+                    seen.add(check)
+                    pointer = render_pointer((path, "description"))
+                    start = str(said).find(sentence)
+                    yield Finding(check, SOFT, pointer, start, start + len(sentence), what)
+
+
+def _sentences_in(text: str) -> list[str]:
+    return _SENTENCE.split(text.strip(), MAX_SENTENCES)[:MAX_SENTENCES]
 
 
 def _judge(sentence: str, topic: str) -> Iterator[tuple[str, str]]:
@@ -137,6 +154,7 @@ def _judge(sentence: str, topic: str) -> Iterator[tuple[str, str]]:
         yield checks.DATA, "asks who the user is or what they do"
     if _HOOK.search(sentence):
         yield checks.TOOLS, "says what becomes of the calls of other tools"
+    yield from signs_in(sentence, topic)
 
 
 def _takes(at: Positions, family: _Family) -> bool:

@@ -21,6 +21,7 @@ from thoughtgate.policy.inspection.content_policy import (
 from thoughtgate.policy.inspection.finding import Finding
 from thoughtgate.policy.inspection.inspect import (
     inspect_arguments,
+    inspect_elicitation,
     inspect_result,
     without_findings,
 )
@@ -67,11 +68,12 @@ def treat(body: dict[str, Any], asked: Sequence[ServerContents], name: str) -> T
     if not body.keys() <= {*ENVELOPE, part}:
         body = {name: one for name, one in body.items() if name in {*ENVELOPE, part}}
     value = body.get(part)
-    findings = inspect_result(value)
+    is_elicitation = body.get("method") == "elicitation/create"
+    findings = inspect_elicitation(value) if is_elicitation else inspect_result(value)
     if not findings:
         return Treated(body, NONE, (), (), ())
     actions = [_action(one, value, asked, name) for one in findings]
-    found = [_found(one) for one in findings]
+    found = [as_found(one) for one in findings]
     action = strictest(actions)
     kept: Any = value
     removed = [one for one, treatment in zip(findings, actions, strict=True) if treatment == REDACT]
@@ -149,7 +151,8 @@ def _at(value: Any, pointer: str) -> Any:
     return value
 
 
-def _found(finding: Finding) -> Found:
+def as_found(finding: Finding) -> Found:
+    """Return a finding as the record and a refusal name it."""
     return Found(finding.check, finding.tier, place_of(finding))
 
 
