@@ -75,16 +75,23 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
     def unavailable(request: Request, error: Exception) -> Response:
         return context.render_message(request, 503, "Temporarily unavailable", str(error))
 
+    routes = [Route("/static/{name}", serve_static), *_routes(context)]
+    app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
+    return RequestCheckMiddleware(app, context, port, context.public_url)
+
+
+def _routes(context: ConsoleContext) -> list[Route]:
+    """Return the addresses of all pages and forms."""
+
     def page(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context))
 
     def form(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context), methods=["POST"])
 
-    routes = [
+    return [
         page("/login/{code}", sign_in),
         form("/logout", sign_out),
-        Route("/static/{name}", serve_static),
         page("/", inbox_page),
         page("/inbox", inbox_list),
         page("/overview", overview_page),
@@ -119,5 +126,3 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         form("/stop/resume", remove_order),
         form("/webhook/decision", decide_by_webhook),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
-    return RequestCheckMiddleware(app, context, port, context.public_url)
