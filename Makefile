@@ -297,8 +297,8 @@ notifications: ## Debian's notify-send, dbus-daemon, tmux and GNOME Keyring, for
 	@for one in $(NOTIFIERS); do command -v $${one%:*} >/dev/null 2>&1 || \
 		echo "$${one%:*}: skipped, it is not there, and no apt-get with root to install it" >&2; done
 
-console-screenshots: $(READY) chromium ## Pictures of the console, into build/console-screenshots/
-	@$(RUN) tools/console_screenshots.py
+console-screenshots: $(READY) chromium ## Pictures of the console from a real run, into build/console-screenshots/ and docs/images/
+	@$(RUN) tools/console_screenshots.py --docs docs/images
 
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) $(NODE_HOME) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

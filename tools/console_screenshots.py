@@ -1,7 +1,8 @@
-"""Screenshots of the console, of real calls behind a real gate: ``make console-screenshots``.
+"""Screenshots of the console, of real calls behind real gates: ``make console-screenshots``.
 
-Starts sample servers behind shims, makes calls, answers some through the console, leaves
-others waiting, and takes pictures in Debian's Chromium, light, dark and at a phone's width.
+Starts sample servers behind shims and behind ``serve``, makes calls, answers some through the
+console, leaves others waiting, and takes pictures in Debian's Chromium, light, dark and at a phone's
+width. Those that the documentation shows are also copied to ``docs/images``.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from thoughtgate.testing.scripted_agent import ScriptedAgent
 
 CHROMIUM = "/usr/bin/chromium"
+AGENT = ("sh", "-c", 'cat | "$@" | cat', "agent")
+"""An agent that starts a gate: whoever started a gate cannot answer in the console."""
+
 PATIENCE_S = 60.0
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
@@ -53,6 +58,30 @@ for host in web-1 web-2 web-3; do
 done
 echo "released"
 """
+
+SERVED = """\
+schema: 1
+default: forward
+servers:
+  calendar: {{command: {python}, args: [-m, thoughtgate.testing.sample_server]}}
+  search: {{command: {python}, args: [-m, thoughtgate.testing.sample_server]}}
+  warehouse: {{command: /opt/warehouse/bin/mcp-server, eager: true}}
+"""
+"""The config of the hub; one of its servers does not exist."""
+
+PAGES = {
+    "overview": "/overview?span=1h",
+    "traffic": "/traffic",
+    "calls": "/calls",
+    "servers": "/servers",
+    "server": "/servers/server?name=search",
+    "tool": "/servers/tool?server=search&kind=tool&name=echo",
+    "people": "/people",
+    "gates": "/gates",
+    "settings": "/settings",
+}
+
+IN_DOCS = ("overview", "inbox-light", "calls", "servers", "server", "people")
 
 SECRET = "ghp_" + "0123456789abcdef0123456789abcdef0123"
 
@@ -89,7 +118,11 @@ def main() -> int:
     """Take the pictures."""
     parser = argparse.ArgumentParser("console_screenshots", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/console-screenshots"))
-    out: Path = parser.parse_args().out
+    parser.add_argument(
+        "--docs", type=Path, help="copy what the documentation shows to this folder"
+    )
+    given = parser.parse_args()
+    out: Path = given.out
     if not Path(CHROMIUM).exists():
         print(f"there is no {CHROMIUM}: make chromium installs it", file=sys.stderr)
         return 2
@@ -102,11 +135,14 @@ def main() -> int:
         agents = {
             name: stack.enter_context(agent(name, place, environ)) for name in ("notes", "bank")
         }
+        agents["hub"] = stack.enter_context(hub(place, environ))
         make_traffic(agents)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
             take_pictures(browser, link, agents, out)
             browser.close()
+    for name in IN_DOCS if given.docs else ():
+        shutil.copy(out / f"{name}.png", given.docs / f"console-{name.removesuffix('-light')}.png")
     print("\n".join(str(path) for path in sorted(out.glob("*.png"))))
     return 0
 
@@ -142,10 +178,25 @@ def agent(name: str, place: Path, environ: dict[str, str]) -> Iterator[ScriptedA
     # Through a shell: the console must not be a sibling that the agent itself has started.
     command = [*AGENT, *program("shim", "--server-id", name, "-c", config, *state), "--", *server]
     environ = {**environ, "THOUGHTGATE_AGENT_ID": "claude-code"}
-    with ScriptedAgent(command, env=environ) as opened:
+    with ScriptedAgent([*AGENT, *command], env=environ) as opened:
         opened.open()
         opened.ask("tools/list")
         opened.ask("resources/list")
+        yield opened
+
+
+@contextlib.contextmanager
+def hub(place: Path, environ: dict[str, str]) -> Iterator[ScriptedAgent]:
+    """Run an agent with a hub in front of three servers."""
+    config = place / "served.yaml"
+    config.write_text(SERVED.format(python=sys.executable), "utf-8")
+    state = ["--state-dir", environ["THOUGHTGATE_STATE_DIR"]]
+    command = program("serve", "--stdio", "-c", str(config), *state)
+    with ScriptedAgent(
+        [*AGENT, *command], env={**environ, "THOUGHTGATE_AGENT_ID": "cursor"}
+    ) as opened:
+        opened.open()
+        opened.ask("tools/list")
         yield opened
 
 
@@ -159,6 +210,8 @@ def make_traffic(agents: dict[str, ScriptedAgent]) -> None:
             bank.call("transfer", {"amount": 5 + number, "to": "coffee"})
     for number in range(5):
         bank.call("add", {"a": number, "b": 1})
+        agents["hub"].call("search.echo", {"text": f"invoice {2900 + number}"})
+    agents["hub"].call("search.fail")
     notes.call("big", {"bytes": 100})
     notes.call("env")
     notes.call("read_note", {"name": "lost"})
@@ -181,10 +234,17 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     approval = page.locator(".requests a").nth(2).get_attribute("href")
     page.emulate_media(color_scheme="dark")
     shoot(page, out / "inbox-dark.png")
-    for name in ("traffic", "calls", "servers", "grants", "overview"):
-        page.emulate_media(color_scheme="dark" if name == "traffic" else "light")
-        page.goto(f"{base}/{name}")
+    page.goto(f"{base}/overview?span=1h")
+    page.click("text=Verify now")
+    page.wait_for_selector("text=lines verified")
+    page.emulate_media(color_scheme="light")
+    for name, path in PAGES.items():
+        page.goto(f"{base}{path}")
         shoot(page, out / f"{name}.png")
+    page.emulate_media(color_scheme="dark")
+    for name in ("overview", "servers", "traffic"):
+        page.goto(f"{base}{PAGES[name]}")
+        shoot(page, out / f"{name}-dark.png")
     page.emulate_media(color_scheme="light")
     page.goto(f"{base}/calls?tool=delete_note")
     page.locator("tbody a").first.click()
@@ -192,12 +252,13 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     page.set_viewport_size({"width": 390, "height": 844})
     for name, path in (
         ("inbox", "/"),
-        ("approval", approval),
+        ("approval", approval or "/"),
         ("traffic", "/traffic"),
         ("calls", "/calls"),
+        *PAGES.items(),
     ):
         page.goto(f"{base}{path}")
-        shoot(page, out / f"phone-{name}.png", whole=name == "approval")
+        shoot(page, out / f"phone-{name}.png", whole=name in {"approval", *PAGES})
 
 
 def answer(page: Page, agent_: ScriptedAgent, note: str, decision: str, reason: str) -> None:

@@ -19,11 +19,19 @@ from tools.source_tree import ROOT
 
 from thoughtgate.channels.console_channel import identity
 from thoughtgate.core.approval import Vote
+from thoughtgate.stores.pins import Pin
 from thoughtgate.web.console_context import PAGES as CONSOLE_PAGES
 
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
 AXE_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
-PAGES = (*(address for address, _ in CONSOLE_PAGES), "/servers/changes")
+PAGES = (
+    *(address for address, _ in CONSOLE_PAGES),
+    "/servers/changes",
+    "/servers/server?name=files",
+    "/servers/tool?server=files&kind=tool&name=read",
+    "/settings?show=given",
+)
+WIDTHS = (360, 768, 1180, 1600)
 
 RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'
 
@@ -143,8 +151,8 @@ def test_a_remembered_answer_answers_the_next_call_and_can_be_taken_back(
         call(held, 3, "budget")
         assert text_of(held.receive_answer(3)) == "deleted budget"
 
-        page.get_by_role("link", name="Grants").click()
-        expect(page.locator("tbody tr")).to_contain_text("any arguments")
+        page.get_by_role("link", name="People").click()
+        expect(page.locator("tbody tr").first).to_contain_text("any arguments")
         page.get_by_role("button", name="Revoke").click()
         expect(page.locator("main")).to_contain_text("was revoked")
 
@@ -246,16 +254,48 @@ def test_no_page_is_inaccessible(
     write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
     page = signed_in(context, console.console.new_link())
     page.emulate_media(color_scheme=scheme)
-    source, problems = AXE.read_text("utf-8"), []
-    for path in (*PAGES, f"/approvals/{ident}", "/calls/run-1.2"):
-        page.goto(console.base + path)
-        page.evaluate(source)
-        found = page.evaluate("axe.run(document, {runOnly: RULES})".replace("RULES", AXE_RULES))
-        problems += [
-            (path, one["id"], [node["html"] for node in one["nodes"]])
-            for one in found["violations"]
-        ]
+    paths = (*PAGES, f"/approvals/{ident}", "/calls/run-1.2")
+    assert [found for path in paths for found in violations(page, console.base + path)] == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make node")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_is_inaccessible_or_too_wide_at_any_width(
+    context: BrowserContext,
+    console: LocalConsole,
+    gate: Gate,
+    width: int,
+    scheme: Literal["light", "dark"],
+) -> None:
+    gate.hold("delete_note", {"name": "draft"})
+    now = time.time()
+    write_events(console.state, *(event._replace(at=now - 60) for event in sample_events()))
+    text = '{"description":"Reads a file."}'
+    pin = Pin("files#1", "tool", "read", "d1", "accepted", text, (), 0.0, "first seen")
+    gate.store.pins().add("files#1", [pin], (), 1.0)
+    changed = pin._replace(text=text.replace("Reads", "Sends"), digest="d2", status="held", by="")
+    gate.store.pins().add("files#1", [changed], (), 2.0)
+    page = signed_in(context, console.console.new_link())
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    problems = list[object]()
+    for path in PAGES:
+        problems += violations(page, console.base + path)
+        extent = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        problems += [(path, "too wide")] if page.evaluate(extent) > 0 else []
     assert problems == []
+
+
+def violations(page: Page, address: str) -> list[object]:
+    """Return what axe-core finds wrong with a page."""
+    page.goto(address)
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {runOnly: RULES})".replace("RULES", AXE_RULES))
+    return [
+        (address, one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]
+    ]
 
 
 def test_every_page_fits_a_phone(page: Page, gate: Gate) -> None:

@@ -30,7 +30,7 @@ def test_every_page_counts_what_waits(client: Client, gate: Gate) -> None:
 
 def test_a_store_that_cannot_be_read_is_said_so(console: LocalConsole, client: Client) -> None:
     console.console.context.approvals.close()
-    answer = client.get("/grants")
+    answer = client.get("/people")
 
     assert answer.status == 503
     assert "Temporarily unavailable" in answer.text

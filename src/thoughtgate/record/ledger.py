@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import CALL_COLUMNS, RecordRows
+from thoughtgate.record.call_totals import FORGET_KINDS, TOTALS_SCHEMA
 from thoughtgate.record.reader import (
     Watch,
     read_entry,
@@ -26,7 +27,7 @@ from thoughtgate.record.reader import (
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.engines.sqlite import keep_log
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -66,13 +67,15 @@ CREATE INDEX calls_tool ON calls (tool, started_at);
 CREATE INDEX calls_verdict ON calls (decision, tool, started_at);
 CREATE INDEX calls_server ON calls (server, started_at);
 CREATE INDEX calls_decision ON calls (decision, started_at);
-CREATE INDEX calls_status ON calls (status, started_at);
+CREATE INDEX calls_status ON calls (status, started_at, latency_ms);
 CREATE INDEX calls_unindexed ON calls (id) WHERE indexed = 0;
+CREATE INDEX calls_asked ON calls (started_at, asked_at, approval_at, approved_by, approval, server)
+  WHERE asked_at > 0;
 CREATE TABLE traffic (run_id TEXT, server TEXT, minute INTEGER, type TEXT, direction TEXT,
   detail TEXT, count INTEGER, bytes INTEGER, head TEXT,
   PRIMARY KEY (minute, type, server, direction, detail, run_id, head)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (text, content='', tokenize='unicode61');
-PRAGMA user_version = {SCHEMA_VERSION};
+{TOTALS_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};
 """
 
 # An event fills only its own columns: a missing value must not erase an earlier one.
@@ -260,7 +263,8 @@ class Ledger:
             self._index_words_again()
 
     def _index_words_again(self) -> None:
-        """Rebuild the full-text index, which stores no text to delete by."""
+        """Rebuild the full-text index, which stores no text to delete by, after calls were deleted."""
+        self.connection.execute(FORGET_KINDS)
         self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
         self.connection.execute("UPDATE calls SET indexed = 0")
         self.connection.execute(_INDEX_WORDS)

@@ -14,8 +14,11 @@ from thoughtgate.core.record_events import FRAME_REFUSED, MESSAGE
 from thoughtgate.record.call_rows import CALL_COLUMNS
 from thoughtgate.record.search_words import search_words
 
-MAX_LATENCIES: Final = 100_000
-"""How many of the newest calls the percentiles are computed from."""
+MAX_LATENCIES: Final = 20_000
+"""How many of the newest calls the percentiles are computed from: read within 50 ms."""
+
+MAX_APPROVALS: Final = 5000
+"""How many of the newest approvals the times of people are computed from."""
 
 _LOST_START: Final = (
     "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
@@ -95,7 +98,8 @@ def _dialect(connection: Connection) -> _Dialect:
     return _SQLITE if isinstance(connection, sqlite3.Connection) else _POSTGRES
 
 
-def _select(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
+def select(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    """Return all rows of a query, on either engine."""
     if isinstance(connection, sqlite3.Connection):
         return connection.execute(query, values).fetchall()
     return connection.select(query, values)
@@ -178,7 +182,7 @@ def find_calls(connection: Connection, wanted: CallFilter) -> list[dict[str, Any
         f"SELECT {_CALL} FROM calls WHERE {where} "  # noqa: S608 - names of our own, values bound
         "ORDER BY calls.started_at DESC NULLS LAST, calls.id DESC LIMIT ?"
     )
-    return [_call(row) for row in _select(connection, query, (*values, limit))]
+    return [_call(row) for row in select(connection, query, (*values, limit))]
 
 
 def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:
@@ -191,7 +195,7 @@ def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:
             f"SELECT {_CALL} FROM calls WHERE {term} "  # noqa: S608 - as above
             "ORDER BY started_at DESC NULLS LAST LIMIT 20"
         )
-        rows = _select(connection, query, (value,))
+        rows = select(connection, query, (value,))
         if rows:
             return [_call(row) for row in rows]
     return []
@@ -216,7 +220,7 @@ def count_by(
         f"SELECT coalesce({text}, ''), count(*) FROM calls WHERE {where} "  # noqa: S608 - checked above
         "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
     )
-    return [(str(name), int(count)) for name, count in _select(connection, query, (*values, limit))]
+    return [(str(name), int(count)) for name, count in select(connection, query, (*values, limit))]
 
 
 def count_over_time(
@@ -234,7 +238,7 @@ def count_over_time(
             f"SELECT {dialect.whole.format(f'{time} / ?')} * ?, coalesce(decision, ''), count(*) "  # noqa: S608 - as above
             f"FROM calls WHERE {where} AND {which} GROUP BY 1, 2"
         )
-        for at, decision, count in _select(connection, query, (step_s, step_s, *values)):
+        for at, decision, count in select(connection, query, (step_s, step_s, *values)):
             key = (float(at), str(decision))
             sums[key] = sums.get(key, 0) + int(count)
     return [(at, decision, count) for (at, decision), count in sorted(sums.items())]
@@ -250,7 +254,7 @@ def _count_ranges(
     """
     where, values = wanted.where(connection)
     bounds = "SELECT min(calls.started_at), max(calls.started_at) FROM calls WHERE "
-    ((first, last),) = _select(connection, f"{bounds}{where} AND {_POSTGRES.has_start}", values)
+    ((first, last),) = select(connection, f"{bounds}{where} AND {_POSTGRES.has_start}", values)
     if first is None or (last - first) / step_s > MAX_RANGES:
         return False
     steps = (int(first // step_s), int(last // step_s))
@@ -262,9 +266,7 @@ def _count_ranges(
         "AND calls.started_at < ((step + 1) * ?)::float8) AS ranges WHERE counted > 0"
     )
     # The values of the filter come in the order of the placeholders.
-    for at, decision, count in _select(
-        connection, query, (step_s, *steps, *values, step_s, step_s)
-    ):
+    for at, decision, count in select(connection, query, (step_s, *steps, *values, step_s, step_s)):
         sums[float(at), str(decision)] = int(count)
     return True
 
@@ -275,9 +277,25 @@ def time_between(connection: Connection, wanted: CallFilter) -> float:
     ends = list[float]()
     for time, which in _dialect(connection).times:
         query = f"SELECT min({time}), max({time}) FROM calls WHERE {where} AND {which}"  # noqa: S608 - as above
-        found = _select(connection, query, values)[0]
+        found = select(connection, query, values)[0]
         ends += [float(end) for end in found if end is not None]
     return max(ends) - min(ends) if ends else 0.0
+
+
+def latencies_by(connection: Connection, column: str, wanted: CallFilter) -> dict[str, list[int]]:
+    """Return the latencies of the newest answered calls, sorted, by server or tool."""
+    if column not in _CALL_NAMES:
+        raise ValueError(f"calls have no column {column!r}")
+    where, values = wanted.where(connection)
+    query = (
+        f"SELECT coalesce(calls.{column}, ''), latency_ms FROM calls WHERE {where} "  # noqa: S608 - checked above
+        "AND latency_ms IS NOT NULL AND status = 'OK' "
+        "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
+    )
+    found: dict[str, list[int]] = {}
+    for name, latency in select(connection, query, (*values, MAX_LATENCIES)):
+        found.setdefault(str(name), []).append(int(latency))
+    return {name: sorted(each) for name, each in found.items()}
 
 
 def latencies(connection: Connection, wanted: CallFilter) -> list[int]:
@@ -287,7 +305,7 @@ def latencies(connection: Connection, wanted: CallFilter) -> list[int]:
         f"SELECT latency_ms FROM calls WHERE {where} AND latency_ms IS NOT NULL AND status = 'OK' "  # noqa: S608 - as above
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
-    return sorted(int(row[0]) for row in _select(connection, query, (*values, MAX_LATENCIES)))
+    return sorted(int(row[0]) for row in select(connection, query, (*values, MAX_LATENCIES)))
 
 
 def approval_times(connection: Connection, wanted: CallFilter) -> list[int]:
@@ -298,7 +316,23 @@ def approval_times(connection: Connection, wanted: CallFilter) -> list[int]:
         "AND approval_at > 0 AND approved_by <> '' "
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
-    return sorted(round(row[0]) for row in _select(connection, query, (*values, MAX_LATENCIES)))
+    return sorted(round(row[0]) for row in select(connection, query, (*values, MAX_APPROVALS)))
+
+
+def find_decisions(
+    connection: Connection, since: float, limit: int
+) -> list[tuple[str, str, float, float]]:
+    """Return who decided about held calls since a time, newest first.
+
+    Each has the person, the outcome, and when approval was requested and given.
+    """
+    query = (
+        "SELECT approved_by, coalesce(approval, ''), asked_at, approval_at FROM calls "
+        "WHERE asked_at > 0 AND started_at >= ? AND approval_at > 0 AND approved_by <> '' "
+        "ORDER BY started_at DESC LIMIT ?"
+    )
+    rows = select(connection, query, (since, limit))
+    return [(str(by), str(outcome), float(asked), float(at)) for by, outcome, asked, at in rows]
 
 
 def count_traffic(
@@ -315,7 +349,7 @@ def count_traffic(
     )
     return [
         (str(direction), str(detail), int(count), int(size))
-        for direction, detail, count, size in _select(
+        for direction, detail, count, size in select(
             connection, query, (kind, *values, limit or _ALL)
         )
     ]

@@ -23,6 +23,7 @@ from thoughtgate.status.request_context import (
 )
 from thoughtgate.stores.approvals import ApprovalStore
 from thoughtgate.stores.open_database import StoreLocation
+from thoughtgate.stores.pins import PinStore
 
 LOOK_BACK: Final = 400
 """Number of recent changes that are searched for closed requests; each request has two or three."""
@@ -46,6 +47,10 @@ class ApprovalActions:
     def definitions(self) -> DefinitionChanges:
         """Return the definitions that nobody has accepted, in the same store."""
         return DefinitionChanges(self._store)
+
+    def pins(self) -> PinStore:
+        """Return the pinned definitions, in the same store."""
+        return self._store.pins()
 
     def rev(self) -> int:
         """Return a number that changes with every change of the store."""

@@ -1,9 +1,11 @@
 """Statistics of the recorded calls, as ``thoughtgate audit stats`` and the console show them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from thoughtgate.record.call_totals import CallTotal, read_totals
 from thoughtgate.record.ledger_queries import (
     CallFilter,
     Connection,
@@ -17,6 +19,23 @@ from thoughtgate.record.ledger_queries import (
 
 PERCENTILES: Final = (50, 90, 99)
 
+MAX_NAMES: Final = 20
+"""Names of tools, rules and so on that are counted, most first."""
+
+_NAMED: Final = {
+    "servers": "server",
+    "tools": "tool",
+    "principals": "principal",
+    "statuses": "status",
+    "decisions": "decision",
+}
+_NAMED_IF_ANY: Final = {
+    "refusals": "error_kind",
+    "approvals": "approval",
+    "approvers": "approved_by",
+}
+"""The statistics and the columns that they count; the latter leave out calls without a value."""
+
 
 def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) -> dict[str, Any]:
     """Count the wanted calls by each of their properties, and over time in steps of ``step_s``."""
@@ -28,11 +47,13 @@ def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) 
         return {name: calls for name, calls in count(column, among).items() if name}
 
     decisions, ordered = count("decision"), latencies(connection, wanted)
+    failed = count("status", replace(wanted, decision="ALLOW", status="ERROR"))
     denied = replace(wanted, decision="BLOCK")
     answered = approval_times(connection, wanted)
     return {
         "calls": sum(decisions.values()),
         "decisions": decisions,
+        "failed": sum(failed.values()),
         "statuses": count("status"),
         "servers": count("server"),
         "tools": count("tool"),
@@ -48,6 +69,46 @@ def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) 
         "messages": count_messages(connection, wanted),
         "frames_refused": count_frames(connection, wanted),
     }
+
+
+def overview_statistics(connection: Connection, wanted: CallFilter, step_s: int) -> dict[str, Any]:
+    """Return the same statistics of the calls since a time, from the totals of the ledger."""
+    totals = read_totals(connection, wanted, step_s)
+    if totals is None:
+        return collect_statistics(connection, wanted, step_s)
+    ordered, answered = latencies(connection, wanted), approval_times(connection, wanted)
+    return {
+        "calls": sum(total.calls for total in totals),
+        **{name: _most(totals, column) for name, column in _NAMED.items()},
+        **{name: _most(totals, column, any_=False) for name, column in _NAMED_IF_ANY.items()},
+        "failed": sum(
+            one.calls for one in totals if (one.decision, one.status) == ("ALLOW", "ERROR")
+        ),
+        "denials": _most((one for one in totals if one.decision == "BLOCK"), "rule", any_=False),
+        "latency_ms": {f"p{share}": percentile(ordered, share) for share in PERCENTILES},
+        "approval_s": {f"p{share}": percentile(answered, share) for share in PERCENTILES},
+        "step_s": step_s,
+        "over_time": _over_time(totals),
+        "messages": count_messages(connection, wanted),
+        "frames_refused": count_frames(connection, wanted),
+    }
+
+
+def _most(totals: Iterable[CallTotal], column: str, *, any_: bool = True) -> dict[str, int]:
+    """Count calls by a column, most first; without ``any_``, only those that have a value."""
+    counts: Counter[str] = Counter()
+    for total in totals:
+        counts[getattr(total, column)] += total.calls
+    if not any_:
+        del counts[""]
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_NAMES])
+
+
+def _over_time(totals: Iterable[CallTotal]) -> list[tuple[float, str, int]]:
+    counts: Counter[tuple[float, str]] = Counter()
+    for total in totals:
+        counts[total.at, total.decision] += total.calls
+    return [(at, decision, count) for (at, decision), count in sorted(counts.items())]
 
 
 def percentile(ordered: Sequence[int], share: int) -> int | None:

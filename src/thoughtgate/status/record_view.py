@@ -22,11 +22,20 @@ from thoughtgate.core.record_events import (
 )
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, text
+from thoughtgate.record.call_totals import read_totals
 from thoughtgate.record.follower import RecordFollower
 from thoughtgate.record.ledger import Ledger, ledger_path
-from thoughtgate.record.ledger_queries import CallFilter, Connection, find_call, find_calls
+from thoughtgate.record.ledger_queries import (
+    CallFilter,
+    Connection,
+    find_call,
+    find_calls,
+    find_decisions,
+    latencies_by,
+)
 from thoughtgate.record.reader import read_entry, read_record
-from thoughtgate.status.call_statistics import collect_statistics
+from thoughtgate.status.call_statistics import overview_statistics
+from thoughtgate.status.server_status import CallTotals, total_calls
 from thoughtgate.status.server_view import ServerSummaries
 
 Answer = TypeVar("Answer")
@@ -41,6 +50,11 @@ STEPS_S: Final = (60, 300, 900, 3600, 21_600, 86_400)
 """Widths of a chart bar; the first that needs at most ``MAX_BARS`` bars is used."""
 MAX_BARS: Final = 72
 
+DAY_S: Final = 86_400
+
+SERVER_BYTES: Final = 16 * 1024 * 1024
+"""How much of the record is read at once to learn what servers offer: a tenth of a second."""
+
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
 
@@ -52,6 +66,7 @@ class ConsoleRecord:
         self.path = record
         self._servers = ServerSummaries()
         self._lock = threading.Lock()
+        self._is_reading = False
         self._follower = RecordFollower(record, rotated=True) if record is not None else None
 
     def recent(self, count: int, *, every: bool = False) -> list[dict[str, Any]]:
@@ -98,22 +113,73 @@ class ConsoleRecord:
         return events
 
     def servers(self) -> ServerSummaries:
-        """Return the servers and what they offer."""
+        """Return the servers and what they offer.
+
+        A long record is read to its end in the background; later pages know more.
+        """
         with self._lock:
-            if self._follower is not None:
-                for line in self._follower.lines():
-                    if any(mark in line.data for mark in ABOUT_SERVERS):
-                        self._learn(read_entry(line).event)
+            is_behind = self._read_on()
+            if is_behind and not self._is_reading:
+                self._is_reading = True
+                threading.Thread(target=self._read_all, daemon=True, name="servers").start()
             return self._servers
 
+    def _read_on(self) -> bool:
+        """Read more of the record; return whether there is still more."""
+        size = 0
+        for line in self._follower.lines() if self._follower is not None else ():
+            if any(mark in line.data for mark in ABOUT_SERVERS):
+                self._learn(read_entry(line).event)
+            size += line.size
+            if size > SERVER_BYTES:
+                return True
+        return False
+
+    def _read_all(self) -> None:
+        while self._is_reading:
+            with self._lock:
+                self._is_reading = self._read_on() and self._is_reading
+
     def stats(self, since: float, until: float, server: str = "") -> dict[str, Any]:
-        """Return the statistics for the charts, of all servers or of one."""
-        wanted = CallFilter(since=since, server=server)
+        """Return the statistics for the charts, of all servers or of one.
+
+        The period begins at a whole step, so that every bar is whole: ``since`` says when.
+        """
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
-        return self._ask(lambda ledger: collect_statistics(ledger, wanted, step), {})
+        wanted = CallFilter(since=since // step * step, server=server)
+        nothing: dict[str, Any] = {}
+        stats = self._ask(lambda ledger: overview_statistics(ledger, wanted, step), nothing)
+        return {**stats, "since": wanted.since} if stats else {}
+
+    def whole_days(self, now: float, days: int) -> float:
+        """Return the start of the last days that ``totals`` counts, including today."""
+        return (now // DAY_S - days + 1) * DAY_S
+
+    def totals(self, column: str, since: float, server: str = "") -> dict[str, CallTotals]:
+        """Return calls, failures and latencies since a time by server or tool, most calls first."""
+        wanted = CallFilter(since=since // DAY_S * DAY_S, server=server)
+
+        def question(ledger: Connection) -> dict[str, CallTotals]:
+            found = read_totals(ledger, wanted, DAY_S) or ()
+            return total_calls(found, column, latencies_by(ledger, column, wanted))
+
+        return self._ask(question, {})
+
+    def decisions(self, since: float, limit: int) -> list[tuple[str, str, float, float]]:
+        """Return who decided about held calls, the outcome, and when it was requested and given."""
+        return self._ask(lambda ledger: find_decisions(ledger, since, limit), [])
+
+    def state(self) -> tuple[int, ...]:
+        """Return a value that differs after events were recorded; very cheap."""
+        try:
+            status = self.path.stat() if self.path is not None else None
+        except OSError:
+            return ()
+        return (status.st_ino, status.st_size) if status is not None else ()
 
     def close(self) -> None:
-        """Close what is open; a record on this machine keeps nothing open."""
+        """Stop reading; a record on this machine keeps nothing open."""
+        self._is_reading = False
 
     def _ask(self, question: Callable[[Connection], Answer], nothing: Answer) -> Answer:
         if self.path is None or not self.path.is_file():

@@ -59,6 +59,11 @@ class SharedConsoleRecord(ConsoleRecord):
                     self._learn(read_entry(line).event)
             return self._servers
 
+    def state(self) -> tuple[int, ...]:
+        """Return a value that differs after any gate recorded something."""
+        found = self._open().database.read("SELECT max(id) FROM calls")
+        return tuple(row[0] or 0 for row in found)
+
     def close(self) -> None:
         """Close the connection to the store."""
         with self._opening:

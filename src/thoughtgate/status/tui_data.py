@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.channels.terminal import identity, render_question
 from thoughtgate.core.approval import Refusal
 from thoughtgate.core.grant import Remember
-from thoughtgate.errors import PeerGone, UsageError
+from thoughtgate.errors import UsageError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.approvals.started_by_agent import require_person
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.control_socket import ask_control
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.status.approval_actions import ApprovalActions
-from thoughtgate.status.overview import control_path, gather_status
+from thoughtgate.status.overview import gather_status
+from thoughtgate.status.server_control import ask_gate, read_log
 from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.wire.json_text import lay_out_part
 
@@ -53,12 +53,11 @@ class TuiSource:
             PeerGone: the gate has exited.
             PeerError: the gate refused; the message says why.
         """
-        return str(self._ask(operation, key))
+        return str(ask_gate(self._state, key.gate, operation, key.server))
 
     def logs(self, key: ServerKey) -> list[str]:
         """Return the last lines of a server's log."""
-        lines = self._ask("logs", key)
-        return [str(line) for line in lines] if isinstance(lines, list) else []
+        return read_log(self._state, key.gate, key.server)
 
     def call_page(self, approval: str, page: int) -> tuple[str, int]:
         """Return one page of a whole call, and the number of pages.
@@ -100,9 +99,3 @@ class TuiSource:
         if isinstance(counted, Refusal):
             raise UsageError(counted.text)
         return f"{counted.id} is {counted.status}"
-
-    def _ask(self, operation: str, key: ServerKey) -> Any:
-        path = control_path(self._state, {"pid": key.gate})
-        if not path.exists():
-            raise PeerGone("this gate cannot be controlled")
-        return ask_control(path, operation, server=key.server)

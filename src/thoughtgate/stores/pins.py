@@ -102,6 +102,17 @@ def server_of(key: str) -> str:
     return key.rpartition("#")[0] or key
 
 
+class PinLine(NamedTuple):
+    """A pin without its definition, for lists."""
+
+    server: str
+    kind: str
+    name: str
+    status: str
+    at: float
+    by: str
+
+
 class PinStore:
     """Accepted, held and refused definitions, shared by all processes of the user."""
 
@@ -130,6 +141,16 @@ class PinStore:
         key = f"{server}#"
         rows = self._database.read(f"{_SELECT} {where}", (kind, name, server, len(key), key))
         return [pin for pin in map(_pin, rows) if server_of(pin.server) == server]
+
+    def listed(self, limit: int, *, server: str = "", since: float = 0.0) -> list[PinLine]:
+        """Return the definitions of a server key, or of all, that changed last, newest first."""
+        where = "kind <> ? AND changed_at >= ?" + (" AND server = ?" if server else "")
+        rows = self._database.read(
+            "SELECT server, kind, name, status, changed_at, decided_by FROM pins "  # noqa: S608 - constants
+            f"WHERE {where} ORDER BY changed_at DESC, server, kind, name LIMIT ?",
+            (LIST_KIND, since, *((server,) if server else ()), limit),
+        )
+        return [PinLine(*row) for row in rows]
 
     def waiting(self) -> list[Pin]:
         """Return every definition that nobody has accepted or refused."""

@@ -12,15 +12,24 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from thoughtgate.errors import StoreError
+from thoughtgate.web.administration.gates import gates_page
+from thoughtgate.web.administration.people import people_page, revoke_grant
+from thoughtgate.web.administration.servers import (
+    changes_page,
+    control_server,
+    decide_changes,
+    server_page,
+    servers_page,
+    tool_page,
+)
+from thoughtgate.web.administration.settings import settings_page
 from thoughtgate.web.approvals.approval import arguments_page, decide_approval
 from thoughtgate.web.approvals.inbox import approval_page, inbox_list, inbox_page
 from thoughtgate.web.approvals.together import decide_together, together_page
 from thoughtgate.web.calls import call_page, calls_page
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.gates import gates_page
-from thoughtgate.web.grants import grants_page, revoke_grant
 from thoughtgate.web.live import LiveStream
-from thoughtgate.web.overview import overview_page
+from thoughtgate.web.overview import overview_page, verify_record
 from thoughtgate.web.request_checks import RequestCheckMiddleware
 from thoughtgate.web.server_sign_in import (
     CALLBACK,
@@ -30,7 +39,6 @@ from thoughtgate.web.server_sign_in import (
     sign_in_to_server,
     sign_out_from_server,
 )
-from thoughtgate.web.servers import changes_page, decide_changes, servers_page
 from thoughtgate.web.sign_in.login import sign_in, sign_out
 from thoughtgate.web.stop import give_order, remove_order, stop_page
 from thoughtgate.web.traffic import traffic_page
@@ -67,19 +75,27 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
     def unavailable(request: Request, error: Exception) -> Response:
         return context.render_message(request, 503, "Temporarily unavailable", str(error))
 
+    routes = [Route("/static/{name}", serve_static), *_routes(context)]
+    app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
+    return RequestCheckMiddleware(app, context, port, context.public_url)
+
+
+def _routes(context: ConsoleContext) -> list[Route]:
+    """Return the addresses of all pages and forms."""
+
     def page(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context))
 
     def form(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context), methods=["POST"])
 
-    routes = [
+    return [
         page("/login/{code}", sign_in),
         form("/logout", sign_out),
-        Route("/static/{name}", serve_static),
         page("/", inbox_page),
         page("/inbox", inbox_list),
         page("/overview", overview_page),
+        form("/overview/verify", verify_record),
         Route("/live", LiveStream(context).serve),
         page("/approvals/together", together_page),
         form("/approvals/together", decide_together),
@@ -90,6 +106,9 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         page("/calls", calls_page),
         page("/calls/{ident}", call_page),
         page("/servers", servers_page),
+        page("/servers/server", server_page),
+        page("/servers/tool", tool_page),
+        form("/servers/control", control_server),
         page(CALLBACK, come_back),
         page(CALLBACK + "/{mark}", come_back),
         page(FINISH, finish_sign_in),
@@ -98,13 +117,12 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
         form("/servers/{ident}/sign-out", sign_out_from_server),
         page("/servers/changes", changes_page),
         form("/servers/changes", decide_changes),
+        page("/people", people_page),
         page("/gates", gates_page),
-        page("/grants", grants_page),
+        page("/settings", settings_page),
         form("/grants/{ident}/revoke", revoke_grant),
         page("/stop", stop_page),
         form("/stop", give_order),
         form("/stop/resume", remove_order),
         form("/webhook/decision", decide_by_webhook),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: not_found, StoreError: unavailable})
-    return RequestCheckMiddleware(app, context, port, context.public_url)

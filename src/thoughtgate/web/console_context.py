@@ -13,7 +13,9 @@ from starlette.responses import HTMLResponse, Response
 from thoughtgate.channels.terminal import render_countdown
 from thoughtgate.core.approval import Reviewer
 from thoughtgate.errors import StoreError
+from thoughtgate.gate.config_files import Loaded
 from thoughtgate.status.approval_actions import ApprovalActions
+from thoughtgate.status.record_integrity import RecordIntegrity
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.stop_actions import StopActions
 from thoughtgate.status.webhook_answers import WebhookAnswers
@@ -36,8 +38,9 @@ PAGES: Final = (
     ("/traffic", "Traffic"),
     ("/calls", "Calls"),
     ("/servers", "Servers"),
+    ("/people", "People"),
     ("/gates", "Gates"),
-    ("/grants", "Grants"),
+    ("/settings", "Settings"),
     ("/stop", "Stop"),
 )
 
@@ -67,6 +70,12 @@ class ConsoleContext:
     """The store of this console."""
     find_agent_reason: Callable[[], str] = str
     """Returns why nothing can be decided here: an agent started this console. Empty if it did not."""
+    loaded: Loaded | None = None
+    """The config of this console; None if there is none."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment of this console, which can override the config."""
+    integrity: RecordIntegrity | None = None
+    """Verifies the record; None if it cannot be read back."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(

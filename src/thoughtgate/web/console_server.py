@@ -18,6 +18,7 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.poll_loop import complain
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.record_integrity import RecordIntegrity
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.shared_record_view import SharedConsoleRecord
 from thoughtgate.status.stop_actions import StopActions
@@ -98,6 +99,9 @@ def make_console(
         state,
         location,
         partial(find_agent_reason, environ, state),
+        loaded,
+        environ,
+        _open_integrity(loaded, environ, state, path, location),
     )
     return Console(make_app(context, port), context, port)
 
@@ -124,6 +128,20 @@ def _open_logins(
         config=loaded.path or "",
     )
     return ServerLogins(access, loaded.settings.servers, wrapped)
+
+
+def _open_integrity(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    state: str,
+    record: Path | None,
+    location: StoreLocation,
+) -> RecordIntegrity | None:
+    """Return the verification of the record, or of all records if gates share a store."""
+    config = ("--config", loaded.path) if loaded.path else ()
+    if location.is_shared:
+        return RecordIntegrity(state, config, environ)
+    return RecordIntegrity(state, (str(record), *config), environ) if record is not None else None
 
 
 def _console_record(path: Path | None, location: StoreLocation) -> ConsoleRecord:

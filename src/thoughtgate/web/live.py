@@ -15,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from thoughtgate.core.record_events import MESSAGE
 from thoughtgate.errors import StoreError
+from thoughtgate.gate.clock import monotonic
 from thoughtgate.web.console_context import ConsoleContext, session_of, signed_in
 from thoughtgate.web.event_summary import summarize
 
@@ -32,6 +33,10 @@ MAX_STREAMS: Final = 24
 
 MAX_ROWS: Final = 100
 """Maximum number of new events sent per poll; the record has all of them."""
+
+
+FIGURES_EVERY_S: Final = 2.0
+"""How often the figures of an overview are reported as changed, at most."""
 
 
 class LiveStream:
@@ -62,6 +67,7 @@ class LiveStream:
         news = None
         if query.get("traffic") == "1":
             news = await run_in_threadpool(self._context.record.follow)
+        figures = Figures(self._context) if query.get("figures") == "1" else None
         rev, silent_s, untidy_s = -1, 0.0, 0.0
         yield "retry: 1500\n\n"
         while await run_in_threadpool(self._is_signed_in, request):
@@ -74,6 +80,8 @@ class LiveStream:
                     rev = found
                     texts.append(_event("inbox", json.dumps({"rev": rev})))
                 texts += await run_in_threadpool(self._rows, request, news, every=every)
+                if figures is not None and await run_in_threadpool(figures.have_changed):
+                    texts.append(_event("figures", "{}"))
             except StoreError:
                 texts.append(": the store cannot be read\n\n")
             silent_s = 0.0 if texts else silent_s + LOOK_EVERY_S
@@ -112,6 +120,31 @@ class LiveStream:
             _event("row", self._context.render_part(request, "event.html", event=summarize(event)))
             for event in events[-MAX_ROWS:]
         ]
+
+
+class Figures:
+    """Tells when the figures of a page are out of date."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+        self._known = self._state()
+        self._told_at = 0.0
+
+    def have_changed(self) -> bool:
+        """Return whether there is something new, at most once in ``FIGURES_EVERY_S``."""
+        at = monotonic()
+        if at - self._told_at < FIGURES_EVERY_S:
+            return False
+        state = self._state()
+        if state == self._known:
+            return False
+        self._known, self._told_at = state, at
+        return True
+
+    def _state(self) -> tuple[object, ...]:
+        context = self._context
+        integrity = context.integrity.began_at if context.integrity is not None else 0.0
+        return (context.record.state(), context.approvals.rev(), integrity)
 
 
 def _event(name: str, data: str) -> str:

@@ -1,4 +1,4 @@
-"""The overview: calls by verdict, tool, server, rule and person over a period.
+"""The overview: what the gates did in a period, what waits, what changed, and how servers are.
 
 Every number leads to the calls that it counts: the page uses the filters of the calls page.
 """
@@ -8,9 +8,14 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from thoughtgate.core.envelope import render_time
+from thoughtgate.status.definition_history import DefinitionHistory, was_first_seen
+from thoughtgate.status.overview import gather_gates
+from thoughtgate.status.server_status import gather_servers
+from thoughtgate.stores.pins import server_of
+from thoughtgate.web.administration.servers import TONES
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.plots import plot_over_time, plot_ranking
 from thoughtgate.web.templating import WORDS
@@ -22,16 +27,15 @@ SPANS: Final = {
     "30d": ("30 days", 30 * 86_400.0),
 }
 RANKINGS: Final = {
-    "decisions": ("Decisions", "decision", 20),
-    "statuses": ("Results", "status", 20),
-    "denials": ("Denied by rule", "rule", 10),
-    "refusals": ("Errors and refusals by kind", "error_kind", 20),
-    "tools": ("Tools", "tool", 10),
-    "servers": ("Servers", "server", 10),
-    "principals": ("Agents", "principal", 10),
-    "approvals": ("Approvals", "approval", 20),
-    "approvers": ("Who decided", "approved_by", 10),
-    "frames_refused": ("Frames refused", "", 20),
+    "denials": ("Denied by rule", "rule", 6),
+    "refusals": ("Errors and refusals by kind", "error_kind", 6),
+    "tools": ("Tools", "tool", 6),
+    "servers": ("Servers", "server", 6),
+    "principals": ("Callers", "principal", 6),
+    "approvers": ("Who decided", "approved_by", 6),
+    "approvals": ("Approvals", "approval", 6),
+    "statuses": ("Results", "status", 6),
+    "frames_refused": ("Frames refused", "", 6),
 }
 """The statistics that are drawn as bars: title, the filter that selects a bar's calls, how many."""
 
@@ -42,6 +46,9 @@ _NAMES: Final = ("span", "since")
 """Names of the parameter that selects the period; the first one present is used."""
 MAX_WORD: Final = 200
 """Maximum characters of a parameter."""
+
+SHOWN_WAITING: Final = 5
+VERIFY_FORM: Final = "verify"
 
 Link = Callable[..., str]
 
@@ -54,12 +61,18 @@ def overview_page(context: ConsoleContext, request: Request) -> Response:
     chosen = query.get(name, "").strip().lower()[:MAX_WORD] or "1d"
     server = query.get("server", "").strip()[:MAX_WORD]
     now = context.approvals.clock()
-    since = now - SPANS[chosen][1] if chosen in SPANS else now
-    stats = context.record.stats(since, now, server) if chosen in SPANS else {}
+    stats: dict[str, Any] = {}
+    since = now
+    if chosen in SPANS:
+        stats = context.record.stats(now - SPANS[chosen][1], now, server)
+        since = stats.get("since", now)
 
     def link(**filters: str) -> str:
-        return "/calls?" + urlencode({"server": server, "since": chosen, **filters})
+        return "/calls?" + urlencode({"server": server, "since": render_time(since), **filters})
 
+    history = DefinitionHistory(context.approvals.pins())
+    known = [one for one in stats.get("servers", ()) if one]
+    servers = gather_servers(gather_gates(context.state), (*known, *history.names()), {})
     return context.render_page(
         request,
         "overview.html",
@@ -68,13 +81,37 @@ def overview_page(context: ConsoleContext, request: Request) -> Response:
         rankings=RANKINGS,
         link=link,
         failing=_share(stats),
-        servers=context.record.servers().all(),
+        servers=servers,
+        tones=TONES,
         changed=len(context.approvals.definitions().servers()),
+        definitions=[
+            (line, server_of(line.server), was_first_seen(line))
+            for line in history.recent(since if stats else now - 86_400.0, server)
+        ],
+        pending=[one for one in context.approvals.pending() if server in {"", one.server}],
+        shown_waiting=SHOWN_WAITING,
+        integrity=context.integrity,
         spans=SPANS,
         name=name,
         chosen=chosen,
         server=server,
     )
+
+
+async def verify_record(context: ConsoleContext, request: Request) -> Response:
+    """Start a verification of the record."""
+    return await context.apply_form(request, _verify, "Nothing was started.")
+
+
+def _verify(context: ConsoleContext, request: Request, form: dict[str, str]) -> Response:
+    if not context.verify_form(request, form, VERIFY_FORM):
+        text = "Nothing was started: the form was already submitted or has expired."
+        return context.render_message(request, 403, "Invalid form", text)
+    if context.integrity is None:
+        text = "This console has no record that can be read back."
+        return context.render_message(request, 404, "Nothing was started", text)
+    context.integrity.begin(context.reviewer(request).by)
+    return RedirectResponse("/overview#record", 303)
 
 
 def _charts(stats: dict[str, Any], link: Link, since: float, until: float) -> dict[str, Any]:
@@ -86,6 +123,8 @@ def _charts(stats: dict[str, Any], link: Link, since: float, until: float) -> di
     charts = {}
     for key, (_, column, shown) in RANKINGS.items():
         rows = list(stats[key].items())[:shown]
+        if not rows:
+            continue
         charts[key] = plot_ranking(
             [(WORDS.get(name, name), n, _leads_to(link, column, name)) for name, n in rows]
         )
@@ -107,9 +146,6 @@ def _leads_to(link: Link, column: str, name: str) -> str:
 
 
 def _share(stats: dict[str, Any]) -> str:
-    """Return the share of ended calls that failed, such as ``2.5 %``; a timeout has its own bar."""
-    ended = {
-        word: n for word, n in stats.get("statuses", {}).items() if word not in ("", NOT_ENDED)
-    }
-    total = sum(ended.values())
-    return f"{100 * ended.get('ERROR', 0) / total:.1f} %" if total else "-"
+    """Return the share of allowed calls that failed, such as ``2.5 %``."""
+    allowed = stats.get("decisions", {}).get("ALLOW", 0)
+    return f"{100 * stats['failed'] / allowed:.1f} %" if allowed else "-"

@@ -128,6 +128,7 @@
     stream.addEventListener("open", () => state(true));
     stream.addEventListener("error", () => state(false));
     stream.addEventListener("inbox", refresh);
+    stream.addEventListener("figures", () => { reloadParts(); });
     stream.addEventListener("row", (event) => {
       if (!rows) return;
       if (paused) kept.push(event.data); else insert(event.data);
@@ -136,6 +137,31 @@
     addEventListener("pagehide", () => stream.close());
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
+
+  // Figures: the parts that changed are replaced one by one. A part that the reader uses stays.
+
+  let loading = false;
+  const reloadParts = () => {
+    if (loading || document.hidden || !one("[data-parts]")) return;
+    loading = true;
+    fetch(location.href, { credentials: "same-origin" })
+      .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status)))
+      .then((text) => {
+        const fresh = one("[data-parts]", new DOMParser().parseFromString(text, "text/html"));
+        const parts = one("[data-parts]");
+        const names = (root) => all("[data-part]", root).map((part) => part.dataset.part).join();
+        if (!fresh || parts.contains(document.activeElement)) return;
+        if (names(fresh) !== names(parts)) { parts.replaceChildren(...fresh.childNodes); return; }
+        all("[data-part]", parts).forEach((part) => {
+          const now = one(`[data-part="${part.dataset.part}"]`, fresh);
+          const used = one("a:hover, button:hover", part);
+          if (!used && now.innerHTML !== part.innerHTML) part.replaceChildren(...now.childNodes);
+        });
+        tick();
+      })
+      .catch((error) => { if (error === 401) location.reload(); })
+      .finally(() => { loading = false; });
+  };
 
   // Statistics: the part of the page that shows them is loaded again now and then.
 

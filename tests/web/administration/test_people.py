@@ -14,7 +14,7 @@ def remembered(client: Client, gate: Gate) -> str:
 
 def test_a_grant_is_listed_with_what_it_allows(client: Client, gate: Gate) -> None:
     remembered(client, gate)
-    text = client.get("/grants").text
+    text = client.get("/people").text
 
     assert "any arguments" in text
     assert "delete_file" in text
@@ -23,7 +23,7 @@ def test_a_grant_is_listed_with_what_it_allows(client: Client, gate: Gate) -> No
 def test_a_grant_can_be_taken_back_once(client: Client, gate: Gate) -> None:
     ident = remembered(client, gate)
     path = f"/grants/{ident}/revoke"
-    fields = {"token": client.get("/grants").token(path)}
+    fields = {"token": client.get("/people").token(path)}
 
     answer = client.post(path, fields)
     assert answer.status == 303
@@ -48,11 +48,11 @@ def test_a_forged_form_takes_nothing_back(
 def test_a_grant_that_is_gone_is_not_found(client: Client, gate: Gate) -> None:
     ident = remembered(client, gate)
     path = f"/grants/{ident}/revoke"
-    token = client.get("/grants").token(path)
+    token = client.get("/people").token(path)
     gate.store.revoke_grant(ident)
 
     assert client.post(path, {"token": token}).status == 404
 
 
 def test_without_grants_the_page_says_so(client: Client) -> None:
-    assert "No approval is remembered" in client.get("/grants").text
+    assert "No approval is remembered" in client.get("/people").text

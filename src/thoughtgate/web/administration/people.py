@@ -1,19 +1,38 @@
-"""The grants page: remembered approvals, and revoking them."""
+"""The page of people and grants: who decides what, remembered approvals, and revoking them."""
+
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from thoughtgate.core.approval import Refusal
+from thoughtgate.status.people import MAX_DECISIONS, summarize_people
+from thoughtgate.web.administration.servers import link_calls
 from thoughtgate.web.console_context import ConsoleContext
 
 FORM = "revoke"
 
 
-def grants_page(context: ConsoleContext, request: Request) -> Response:
-    """Serve all grants in force."""
+SHOWN: Final = 50
+"""Decisions that are listed."""
+
+DAYS: Final = 30
+
+
+def people_page(context: ConsoleContext, request: Request) -> Response:
+    """Serve who decided what, and all grants in force."""
     revoked = request.query_params.get("revoked", "")[:16]
-    grants = context.approvals.grants()
-    return context.render_page(request, "grants.html", grants=grants, revoked=revoked)
+    since = context.record.whole_days(context.approvals.clock(), DAYS)
+    return context.render_page(
+        request,
+        "people.html",
+        grants=context.approvals.grants(),
+        people=summarize_people(context.record.decisions(since, MAX_DECISIONS)),
+        answered=context.approvals.answered(SHOWN),
+        link=link_calls(since),
+        days=DAYS,
+        revoked=revoked,
+    )
 
 
 async def revoke_grant(context: ConsoleContext, request: Request) -> Response:
@@ -32,4 +51,4 @@ def _revoke(context: ConsoleContext, request: Request, form: dict[str, str]) -> 
     revoked = context.approvals.revoke(ident)
     if isinstance(revoked, Refusal):
         return context.render_message(request, 404, "Nothing was revoked", f"{revoked.text}.")
-    return RedirectResponse(f"/grants?revoked={revoked.id}", 303)
+    return RedirectResponse(f"/people?revoked={revoked.id}", 303)

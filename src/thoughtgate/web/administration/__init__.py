@@ -1,0 +1,1 @@
+"""Pages about what the gates run: servers, people and grants, gates, settings."""

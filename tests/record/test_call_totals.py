@@ -1,0 +1,70 @@
+"""Totals of calls, which must always agree with the calls."""
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.support.audit_cli import sample_record
+
+from thoughtgate.record import call_totals
+from thoughtgate.record.call_totals import COUNTED, STEPS_S, CallTotal, read_totals
+from thoughtgate.record.ledger import Ledger
+from thoughtgate.record.ledger_queries import CallFilter
+
+
+def agree(ledger: Ledger) -> bool:
+    """Tell whether the totals count what the calls are, at every step."""
+    for step_s in STEPS_S:
+        start = f"cast(started_at / {step_s} AS INTEGER) * {step_s}.0"
+        names = ", ".join(f"coalesce({one}, '')" for one in COUNTED)
+        each = ledger.connection.execute(f"SELECT {start}, {names} FROM calls WHERE started_at > 0")
+        kept = ledger.connection.execute(
+            f"SELECT started_at, {names}, calls FROM call_totals "
+            f"JOIN call_kinds ON call_kinds.id = kind WHERE step_s = {step_s}"
+        )
+        if Counter(each.fetchall()) != Counter({row[:-1]: row[-1] for row in kept.fetchall()}):
+            return False
+    return True
+
+
+def test_totals_follow_every_change_of_a_call(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path / "ledger")) as ledger:
+        ledger.ingest(sample_record(tmp_path))
+        assert agree(ledger)
+        run = ledger.connection.execute
+        assert run("SELECT sum(calls) FROM call_totals").fetchone()[0] > 0
+        for change in (
+            "UPDATE calls SET status = 'TIMEOUT', rule = NULL, started_at = started_at + 9000",
+            "UPDATE calls SET started_at = NULL WHERE id = (SELECT min(id) FROM calls)",
+            "UPDATE calls SET started_at = 7.5",
+            "DELETE FROM calls WHERE id = (SELECT max(id) FROM calls)",
+        ):
+            run(change)
+            assert agree(ledger), change
+        run("DELETE FROM calls")
+        assert run("SELECT count(*) FROM call_totals").fetchone() == (0,)
+
+
+def test_kept_totals_are_those_of_the_calls_themselves(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path / "ledger")) as ledger:
+        ledger.ingest(sample_record(tmp_path))
+        (first,) = ledger.connection.execute("SELECT min(started_at) FROM calls").fetchone()
+        kept = list[CallTotal]()
+        for step_s in STEPS_S:
+            wanted = CallFilter(since=first // step_s * step_s)
+            kept = read_totals(ledger.connection, wanted, step_s) or []
+            assert sum(one.calls for one in kept) == 3
+        minutes = read_totals(ledger.connection, CallFilter(since=first // 60 * 60), 60)
+        assert minutes is not None
+        assert Counter(one.tool for one in minutes) == Counter(one.tool for one in kept)
+        server = kept[0].server
+        assert read_totals(ledger.connection, CallFilter(since=1.0, server=server), 3600)
+        assert read_totals(ledger.connection, CallFilter(since=1.0, server="absent"), 60) == []
+
+
+def test_too_many_totals_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_totals, "MAX_TOTALS", 1)
+    with closing(Ledger(tmp_path / "ledger")) as ledger:
+        ledger.ingest(sample_record(tmp_path))
+        assert read_totals(ledger.connection, CallFilter(since=1.0), 3600) is None
