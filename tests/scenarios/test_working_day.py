@@ -143,15 +143,13 @@ def _lose_power(machine: Machine) -> None:
     assert machine.left_in(machine.project) != []
 
 
-def test_a_morning_leaves_every_file_as_it_was_and_every_call_on_record(
-    machine: Machine, model: ModelServer, screen: Desktop
-) -> None:
-    first, second, third = (_project(machine, name) for name in ("first", "second", "third"))
+def _write_configs(first: Machine, second: Machine, third: Machine) -> dict[Path, bytes]:
+    """Write and commit what each agent has; return the bytes of every file."""
     first.write_config({"claude": entry()}, path=first.project / ".mcp.json")
     second.write_config({"gemini": entry()}, path=second.project / ".gemini" / "settings.json")
     third.write_config({"sample": entry()})
-    settings = machine.home / ".claude" / "settings.json"
-    own = machine.home / ".gemini" / "settings.json"
+    settings = first.home / ".claude" / "settings.json"
+    own = first.home / ".gemini" / "settings.json"
     for path, values in {
         settings: {"enabledMcpjsonServers": ["claude"]},
         own: {"security": {"auth": {"selectedType": "gemini-api-key"}}},
@@ -168,7 +166,14 @@ def test_a_morning_leaves_every_file_as_it_was_and_every_call_on_record(
         settings,
         own,
     ]
-    before = {path: path.read_bytes() for path in files}
+    return {path: path.read_bytes() for path in files}
+
+
+def test_a_morning_leaves_every_file_as_it_was_and_every_call_on_record(
+    machine: Machine, model: ModelServer, screen: Desktop
+) -> None:
+    first, second, third = (_project(machine, name) for name in ("first", "second", "third"))
+    before = _write_configs(first, second, third)
 
     _kill(third, before[third.config])
     _lose_power(third)
@@ -203,7 +208,7 @@ def test_a_morning_leaves_every_file_as_it_was_and_every_call_on_record(
     removed = second.run("uninstall", "gemini")
     assert removed.returncode == 0, removed.stderr
 
-    assert {path: path.read_bytes() for path in files} == before
+    assert {path: path.read_bytes() for path in before} == before
     for one in (first, second, third):
         assert _git(one, "status", "--porcelain") == ""
         assert one.left_in(one.project) == []
