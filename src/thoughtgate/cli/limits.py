@@ -82,7 +82,9 @@ def reset(
     known = [limit.id for limit in loaded.policy.limits]
     if ident not in known:
         listed = ", ".join(known) or "none"
-        raise UsageError(f"there is no limit {ident!r} in the config; it has: {listed}")
+        raise UsageError(
+            f"there is no limit {ident!r} in the config; it has: {listed}; see: thoughtgate limits list"
+        )
     count = reset_limit(location, ident)
     if not count and not location.is_shared:
         raise ThoughtGateError(f"limit {ident} has no shared counts: it is {IN_MEMORY}")

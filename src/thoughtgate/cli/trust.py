@@ -126,7 +126,15 @@ def _find(file: Path | None) -> str:
         return str(place.absolute())
     found = find_in(str(place))
     if not found:
-        raise ConfigError([Problem("", "there is no config file to trust", str(place))])
+        raise ConfigError(
+            [
+                Problem(
+                    "",
+                    "there is no config file to trust; name one, or run 'thoughtgate init'",
+                    str(place),
+                )
+            ]
+        )
     return found
 
 

@@ -1,5 +1,7 @@
 """``thoughtgate tui``: manage servers, calls and approvals in a terminal interface."""
 
+import sys
+
 from thoughtgate.cli.options import ConfigOption, command_app, examples, find_store
 from thoughtgate.errors import UsageError
 
@@ -12,6 +14,10 @@ def tui(*, config: ConfigOption = None) -> None:
 
     Needs the extra "tui": pip install 'thoughtgate[tui]'.
     """
+    if not sys.stdout.isatty():
+        raise UsageError(
+            "thoughtgate tui needs a terminal; elsewhere use: thoughtgate status --watch"
+        )
     try:
         from thoughtgate.cli.tui_app import GateApp  # an optional dependency, and slow to import
     except ImportError:

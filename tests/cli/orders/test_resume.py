@@ -14,7 +14,7 @@ def test_an_order_is_removed_and_the_others_stay(tmp_path: Path) -> None:
     assert run(tmp_path, "resume", "--principal", "ann").returncode == 0
     again = run(tmp_path, "resume", "--principal", "ann")
     assert again.returncode == 2
-    assert "principal ann is not stopped; stopped: nothing" in again.stderr
+    assert "there is no stop order for principal ann; stopped: nothing" in again.stderr
 
 
 def test_a_target_is_required(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ def scan_command(
     loaded = read_config(config)
     servers = servers_of_agent(agent) if agent else chosen_servers(loaded.settings)
     if not servers:
-        sys.stderr.write("There are no servers to look at.\n")
+        sys.stderr.write(
+            "There are no servers to look at; add one with 'thoughtgate servers add', or name an agent with --agent.\n"
+        )
     offers = fetch_offers(
         servers, loaded, lambda name: print(f"listed {visible(name)}", file=sys.stderr)
     )

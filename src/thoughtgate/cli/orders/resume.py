@@ -29,7 +29,10 @@ def resume(
     actions, target = StopActions(find_store(config)), StopOrder(scope, name).target
     if not actions.resume(scope, name):
         stopped = ", ".join(one.target for one in actions.listed()) or "nothing"
-        raise Conflict(f"{visible(target)} is not stopped; stopped: {visible(stopped)}")
+        raise Conflict(
+            f"there is no stop order for {visible(target)}; stopped: {visible(stopped)}"
+            " (thoughtgate stop --list)"
+        )
     left = [one.target for one in actions.listed()]
     lines = [f"Resumed {visible(target)}."]
     if left:

@@ -98,7 +98,9 @@ def load_expectations(file: Path) -> list[Expectation]:
         text = file.read_text("utf-8")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ExpectationsError([Problem("", f"cannot be read: {reason}", str(file))]) from None
+        raise ExpectationsError(
+            [Problem("", f"cannot be read: {reason}; write one such as: {_EXAMPLE}", str(file))]
+        ) from None
     hint = f"write expectations, such as '{_EXAMPLE}'"
     try:
         document = parse(text, file=str(file), hint=hint, example=_EXAMPLE)

@@ -39,7 +39,7 @@ compdef _thoughtgate thoughtgate
 function __thoughtgate
   thoughtgate completion --next -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null
 end
-complete -c thoughtgate -a '(__thoughtgate)'
+complete -c thoughtgate -n '__thoughtgate | string length -q' -f -a '(__thoughtgate)'
 """,
 }
 
