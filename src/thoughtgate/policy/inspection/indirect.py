@@ -31,6 +31,8 @@ _SIGNS: Final = (
     _sign(
         checks.SECRECY,
         "says what people need not hear",
+        r"\bnothing (?:about|of)\b[^.\n]{0,60}\b(?:reach|reaches|shown|told|mentioned|appears?)\b|\bour (?:little )?secret\b",
+        rf"\bwithout (?:remark|comment|notice to|mention|telling|a word)\b|\b(?:suppressed|removed|hidden|omitted|dropped) (?:in|from) what (?:the )?(?:\w+ )?{_PEOPLE}\b",
         rf"\b(?:need(?:s|ed)? not|needn't|(?:does|do|should|must|need) not(?: need to| have to)?|(?:doesn't|don't|shouldn't)(?: need to| have to)?|never|not to|is not (?:something|for)|are not (?:something|for)) (?:be )?(?:appear|surface|show up|mention\w*|bring up|brought up|come up|hear|care to hear|learn of|see|notice\w*|know about|told|shown|be bothered|bothered|raise\w*|reflected|listed|visible|disclosed?|revealed?|reported)\b[^.\n]{{0,60}}\b(?:summary|answer|repl(?:y|ies)|response|explanation|report|log|transcript|{_PEOPLE})\b",
         rf"\b(?:best |better |to be |should be |must be |is |are |be )?(?:left|leave|leaving|kept|keep|keeping|omit(?:ted|ting)?) (?:it |this |that |them )?(?:out|unmentioned|unsaid|away|private|secret|confidential|hidden|to yourself|in the dark|between us|quiet|off)\b[^.\n]{{0,40}}\b(?:explanation|answer|summary|repl|response|conversation|report|record|loop|{_PEOPLE})",
         r"\b(?:remains?|stays?|stayed|is kept|are kept|be kept|kept|keep (?:it|this|that)) (?:unmentioned|undisclosed|between us|out of sight|invisible|hidden from|to yourself|strictly internal)\b",
@@ -43,6 +45,7 @@ _SIGNS: Final = (
     _sign(
         checks.CONSENT,
         "makes light of confirmations, permissions or safeguards",
+        r"\b(?:honou?red|granted|accepted|executed|carried out|allowed) without (?:prompts?|asking|approval|confirmation|questions?|review)\b|\b(?:objections?|complaints?|doubts|refusals?)\b[^.\n]{0,60}\b(?:disregarded|ignored|overruled|dismissed)\b",
         r"\b(?:confirmations?|confirmation (?:dialogs?|prompts?|steps?|requests?)|permissions?|approvals?|consent|warnings?|safety checks?|safeguards?|guardrails?|review)\b[^.\n]{0,60}\b(?:unnecessary|not (?:needed|required|necessary)|superfluous|redundant|noise|(?:can|may|should|must|is to|are to|to) be (?:skipped|omitted|bypassed|suppressed|assumed|waived|dismissed|disabled|ignored)|suspended|lifted|waived|turned off|slows? things|obsolete|no longer (?:needed|required|appl\w+)|(?:is|are) (?:implied|assumed|automatic))",
         r"\b(?:skip|skips|skipped|skipping|bypass|bypassing|waive|disabl(?:e|es|ed|ing)|suppress|drop(?:s|ped)?|avoid)\b[^.\n]{0,40}\b(?:confirmation|permission|approval|consent|habit|safeguard|safety|prompting|asking)\b",
         r"\b(?:no longer|not|never|n't) (?:be )?(?:bound|subject|limited|restricted|constrained)\b",
@@ -53,6 +56,8 @@ _SIGNS: Final = (
     _sign(
         checks.TOOLS,
         "claims a rank over other tools, or speaks of their calls",
+        r"\b(?:any|every|all) (?:similar|other|comparable|built-in) \w+ (?:is|are|be) (?:to be )?(?:considered |regarded as )?(?:retired|obsolete|invalid|void|replaced)\b|\belsewhere\b[^.\n]{0,30}\b(?:invalid|unreliable|exchanged|replaced|wrong)\b",
+        r"\b(?:when|whenever|before|once) [`'\"]?[a-z]{2,20}_[a-z_]{2,30}\b[^.\n]{0,30}\b(?:is about to|runs|is used|is called|is invoked)\b[^.\n]{0,60}\b(?:switched|changed|replaced|redirected|set to|swapped|altered)\b|\b[a-z]{2,20}_[a-z_]{2,30} (?:by|of|from) others?\b",
         rf"\b(?:every|all|any|each) (?:of the )?(?:other|others|remaining|competing|similar|further)\b[^.\n]{{0,30}}\b{_TOOLS}\b[^.\n]{{0,80}}\b(?:deprecated|obsolete|stale|compromised|unreliable|void|superseded|disabled|unsafe|broken|ignored|avoided|forbidden|not|no longer|never|instead|first|through)\b",
         r"\b(?:supersedes?|replaces?|overrides?|outranks?|takes? (?:priority|precedence) over|is preferred over|ranks above|wins over)\b[^.\n]{0,40}\b(?:every|all|any|each|other|user's|user|their|existing|system|previous)\b",
         rf"\b(?:other|another|any other|elsewhere|alternative|competing)\b[^.\n]{{0,30}}\b{_TOOLS}?\b[^.\n]{{0,60}}\b(?:compromised|unreliable|untrusted|not (?:to )?be (?:trusted|used|chosen|relied)|no longer (?:to be )?(?:used|chosen|safe|supported)|discarded|are deprecated|is deprecated|malicious|tampered|leak\w*|routed|rerouted|redirected|to be avoided)\b",
@@ -68,6 +73,7 @@ _SIGNS: Final = (
     _sign(
         checks.ROLE,
         "claims authority over the model, or gives it a role",
+        r"\bamendment to (?:your|the) (?:system prompt|instructions|rules)\b|\b(?:operator|administrator|admin|root|owner) (?:rights|privileges|status|access) (?:over|in|for) (?:the|this|your) (?:conversation|session|chat|assistant|agent|model)\b|\b(?:your|the) (?:it|security|legal|compliance) (?:department|team|staff) has (?:cleared|approved|vetted|authori[sz]ed)\b",
         r"\b(?:issued|written|sent|provided|approved|mandated|given|set|published|signed) (?:\w+ )?by (?:the |your |our )?(?:administrators?|platform|operators?|developers?|vendor|host|provider|maintainers? of (?:the|your)|security team|system|deployment|anthropic|openai|google|microsoft)\b",
         r"\b(?:anthropic|openai|google|microsoft|cursor|claude|chatgpt|copilot|gemini|(?:the|your) (?:host(?: application)?|client|platform|vendor|ide|system|deployment|operator|administrator|runtime|organi[sz]ation))\b[^.\n]{0,25}\b(?:requires?|mandates?|demands?|insists?|expects?|obliges?|instructs?|has (?:decided|approved|authori[sz]ed|verified))\b",
         r"\b(?:per|according to|under|as required by|in line with|in accordance with|following) (?:the |your |our )?(?:host|client|platform|vendor|ide|operator|administrator|deployment|anthropic|openai|system|company|security|compliance)\b[^.\n]{0,50}\b(?:guide|polic(?:y|ies)|rules?|requirements?|guidelines?|agreement|terms|instructions?|regulations?)\b",
@@ -85,12 +91,13 @@ _SIGNS: Final = (
         "names a trigger for something else",
         rf"\b(?:if|when|whenever|once|as soon as|in case|should|after|every time|each time) (?:the )?(?:{_PEOPLE}|conversation|chat|word|topic|phrase|term|name|subject|message|text|diff|repository|file|date|session|it)\b[^.,\n]{{0,60}}\b(?:mentions?|mentioned|says?|brings? up|comes? up|has come up|turns? out|contains?|touches|is private|talks? about|refers? to|asks? about|includes?|appears?|speaks?)\b[^.\n]{{0,160}}\b(?:add|call|calls|send|sends|push(?:ed)?|forward(?:s|ed)?|copy|copied|approve|reply|replies|answer|read|reads|replace|replaced|include|included|write|delete|run|transfer|to read|gets?|are to|is to)\b",
         r"\b(?:after|on|at|upon|with) (?:the |its |every )?(?:first|second|third|fourth|fifth|tenth|\d+(?:st|nd|rd|th)|nth) (?:use|call|invocation|request|run|time|execution)\b",
-        r"\b(?:the |this |your )?(?:assistants?|agents?|models?|llms?) (?:then |also |first |next |automatically |silently )?(?:moves? on|goes on|continues|proceeds|writes?|forwards?|sends?|collects?|gathers?|lists?|reads?|copies|adds?|appends?|includes?|passes|has (?:already )?(?:collected|gathered|read|disabled|obtained|turned)|is going to|installs?|updates? its|changes? its|edits? its)\b",
+        r"\b(?:the |this |your )?(?:assistants?|agents?|models?|llms?) (?:then |also |first |next |automatically |silently )?(?:moves? on|goes on|continues|proceeds|writes?|forwards?|sends?|collects?|gathers?|lists?|reads?|deletes?|removes?|approves?|copies|adds?|appends?|includes?|passes|has (?:already )?(?:collected|gathered|read|disabled|obtained|turned)|is going to|installs?|updates? its|changes? its|edits? its)\b",
         r"\bin which case (?:the |your )?(?:assistants?|agents?|models?|llms?|you)\b",
     ),
     _sign(
         checks.BEHAVIOUR,
         "leaves something behind that the tool is not about",
+        r"\b(?:registers?|installs?|adds?) itself\b[^.\n]{0,80}\b(?:settings|config\w*|start-?up|permissions)\b|\b(?:second|additional|extra|another|further) (?:archive|copy|request|upload|message|recipient)\b[^.\n]{0,80}\b(?:\w{2,5}://|[a-z0-9-]+\.(?:example|com|net|org|io))",
         r"\b(?:shell|bash|zsh|terminal|login|powershell) (?:profile|rc|start-?up|config\w*)\b|\.(?:bashrc|zshrc|profile|bash_profile)\b",
         r"\b(?:starts?|runs?|launch(?:es)?|loads?|is started) (?:with|at|on) (?:every|each) (?:terminal|login|boot|session|start-?up|shell)\b|\bat (?:every )?(?:boot|login|start-?up)\b[^.\n]{0,30}\b(?:runs?|starts?|loads?)\b",
         r"\b(?:schedules?|installs?|registers?|creates?|sets? up|adds?) (?:an? |the )?(?:hidden |background |recurring |periodic |extra |cron ?)*(?:cron ?)?(?:job|task|daemon|hook|service|line|entry|agent)\b[^.\n]{0,60}\b(?:sends?|uploads?|every (?:hour|minute|day|night|terminal)|hourly|daily|nightly|reports?|posts?)\b",
