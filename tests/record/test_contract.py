@@ -85,7 +85,8 @@ def test_every_type_that_exists_is_in_the_contract() -> None:
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, str) and ("_" in value or value == "message")
     }
-    others = {record.AGENT_TO_SERVER, record.SERVER_TO_AGENT, record.OUTCOME_UNKNOWN}
+    causes = {record.OUTCOME_UNKNOWN, record.STOPPED_BY_HAND}
+    others = {record.AGENT_TO_SERVER, record.SERVER_TO_AGENT, *causes}
     assert {name for name in named if name.islower()} - others <= set(BY_NAME)
 
 

@@ -121,8 +121,7 @@ class Governor:
             new_id=new_task_id,
             withdraw=self.withdraw,
             renew_facts=judge.renew_facts,
-            default_ttl_s=task_ttl_s[0],
-            max_ttl_s=task_ttl_s[1],
+            ttl_s=task_ttl_s,
         )
         self.errors = CorrelationIds(run.calls_prefix or run.run_id)
         self.tally = RunSummary()

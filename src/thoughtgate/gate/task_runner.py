@@ -130,8 +130,7 @@ class TaskRunner:
         new_id: Callable[[], str],
         withdraw: Callable[[str, str, float], None],
         renew_facts: Callable[[str, str, float], bool] = lambda *_: True,
-        default_ttl_s: float = DEFAULT_TTL_S,
-        max_ttl_s: float = MAX_TTL_S,
+        ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
     ) -> None:
         self._book = book
         self._keeper = keeper
@@ -139,8 +138,7 @@ class TaskRunner:
         self._withdraw = withdraw
         self._renew_facts = renew_facts
         """Called with server, principal and time before a result is passed on; False to keep it."""
-        self._default_ttl_s = default_ttl_s
-        self._max_ttl_s = max_ttl_s
+        self._ttl_s = ttl_s
         self._sessions: dict[str, str] = {}
         """The session of each call that is a task."""
         self._carried: set[str] = set()
@@ -163,7 +161,7 @@ class TaskRunner:
         params = command.params or {}
         at = command.at
         try:
-            ttl_s = clamp_ttl(requested_ttl(params), self._default_ttl_s, self._max_ttl_s)
+            ttl_s = clamp_ttl(requested_ttl(params), *self._ttl_s)
         except ValueError as error:
             body = codec.refused("invalid_params", modern=command.modern, text=str(error))
             return [(session, TaskMade(command.key, body, at))]
