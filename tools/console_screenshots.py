@@ -181,23 +181,29 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     approval = page.locator(".requests a").nth(2).get_attribute("href")
     page.emulate_media(color_scheme="dark")
     shoot(page, out / "inbox-dark.png")
-    for name in ("traffic", "calls", "servers", "grants", "overview"):
+    for name in ("traffic", "calls", "policy", "servers", "grants", "overview"):
         page.emulate_media(color_scheme="dark" if name == "traffic" else "light")
         page.goto(f"{base}/{name}")
         shoot(page, out / f"{name}.png")
     page.emulate_media(color_scheme="light")
     page.goto(f"{base}/calls?tool=delete_note")
     page.locator("tbody a").first.click()
-    shoot(page, out / "call.png")
+    shoot(page, out / "call.png", whole=True)
+    page.goto(f"{base}/approvals/together?rule=rules%5B2%5D")
+    for box in page.locator(".choices input").all():
+        box.check()
+    page.get_by_role("button", name="Review").click()
+    shoot(page, out / "together.png", whole=True)
     page.set_viewport_size({"width": 390, "height": 844})
     for name, path in (
         ("inbox", "/"),
         ("approval", approval),
         ("traffic", "/traffic"),
         ("calls", "/calls"),
+        ("policy", "/policy"),
     ):
         page.goto(f"{base}{path}")
-        shoot(page, out / f"phone-{name}.png", whole=name == "approval")
+        shoot(page, out / f"phone-{name}.png", whole=name in {"approval", "policy"})
 
 
 def answer(page: Page, agent_: ScriptedAgent, note: str, decision: str, reason: str) -> None:

@@ -14,6 +14,7 @@ from thoughtgate.channels.terminal import render_countdown
 from thoughtgate.core.approval import Reviewer
 from thoughtgate.errors import StoreError
 from thoughtgate.status.approval_actions import ApprovalActions
+from thoughtgate.status.policy_trial import PolicyInForce
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.stop_actions import StopActions
 from thoughtgate.status.webhook_answers import WebhookAnswers
@@ -35,6 +36,7 @@ PAGES: Final = (
     ("/overview", "Overview"),
     ("/traffic", "Traffic"),
     ("/calls", "Calls"),
+    ("/policy", "Policy"),
     ("/servers", "Servers"),
     ("/gates", "Gates"),
     ("/grants", "Grants"),
@@ -67,6 +69,8 @@ class ConsoleContext:
     """The store of this console."""
     find_agent_reason: Callable[[], str] = str
     """Returns why nothing can be decided here: an agent started this console. Empty if it did not."""
+    policy: PolicyInForce | None = None
+    """The policy of this console's config; None if the console has none."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(

@@ -18,6 +18,7 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.poll_loop import complain
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.policy_trial import PolicyInForce
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.shared_record_view import SharedConsoleRecord
 from thoughtgate.status.stop_actions import StopActions
@@ -85,9 +86,10 @@ def make_console(
     path = None if place in {"stderr", "stdout"} else Path(place)
     location = store_location(loaded, state)
     actions = open_approval_actions(location)
+    shown = _console_record(path, location)
     context = ConsoleContext(
         actions,
-        _console_record(path, location),
+        shown,
         sessions or _open_sessions(settings, port, location),
         ThrottledReport(refused or ConsoleRefusals()),
         WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
@@ -98,6 +100,7 @@ def make_console(
         state,
         location,
         partial(find_agent_reason, environ, state),
+        PolicyInForce(loaded, environ, shown),
     )
     return Console(make_app(context, port), context, port)
 
