@@ -13,7 +13,6 @@ from thoughtgate.cli.options import read_config
 from thoughtgate.cli.output import counted
 from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.config.durations import parse_duration
-from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.state_directory import state_directory
