@@ -196,20 +196,18 @@ def page_end(connection: Connection, call: dict[str, Any]) -> tuple[float, int] 
     return (float(found[0][0]), int(found[0][1])) if found and found[0][0] else None
 
 
-def count_rules(
-    connection: Connection, policy: str, since: float = 0.0
-) -> tuple[dict[tuple[str, str], int], bool]:
+def count_rules(connection: Connection, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
     """Count the calls of a policy's version by rule and decision.
 
     The second value tells whether all calls were counted: a shared ledger counts the newest ones.
     """
-    named = "SELECT coalesce(rule, ''), coalesce(decision, ''), count(*) FROM"
-    values: tuple[Any, ...] = (policy, since)
-    query = f"{named} calls WHERE policy = ? AND started_at >= ? GROUP BY 1, 2"
+    values: tuple[Any, ...] = (policy,)
+    query = "SELECT rule, decision, sum(count) FROM hits WHERE policy = ? GROUP BY 1, 2"
     if not isinstance(connection, sqlite3.Connection):
-        values = (since, MAX_LATENCIES, policy)
+        values = (MAX_LATENCIES, policy)
         query = (
-            f"{named} (SELECT policy, rule, decision FROM calls WHERE started_at >= ? "  # noqa: S608 - a constant
+            "SELECT coalesce(rule, ''), coalesce(decision, ''), count(*) FROM "
+            "(SELECT policy, rule, decision FROM calls "
             "ORDER BY started_at DESC NULLS LAST, id DESC LIMIT ?) AS newest "
             "WHERE policy = ? GROUP BY 1, 2"
         )
