@@ -73,6 +73,7 @@ PAGES = {
     "overview": "/overview?span=1h",
     "traffic": "/traffic",
     "calls": "/calls",
+    "policy": "/policy",
     "servers": "/servers",
     "server": "/servers/server?name=search",
     "tool": "/servers/tool?server=search&kind=tool&name=echo",
@@ -248,7 +249,12 @@ def take_pictures(browser: Browser, link: str, agents: dict[str, ScriptedAgent],
     page.emulate_media(color_scheme="light")
     page.goto(f"{base}/calls?tool=delete_note")
     page.locator("tbody a").first.click()
-    shoot(page, out / "call.png")
+    shoot(page, out / "call.png", whole=True)
+    page.goto(f"{base}/approvals/together?rule=rules%5B2%5D")
+    for box in page.locator(".choices input").all():
+        box.check()
+    page.get_by_role("button", name="Review").click()
+    shoot(page, out / "together.png", whole=True)
     page.set_viewport_size({"width": 390, "height": 844})
     for name, path in (
         ("inbox", "/"),

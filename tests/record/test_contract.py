@@ -10,6 +10,7 @@ from thoughtgate.core.approval import Decision, Vote
 from thoughtgate.core.envelope import Envelope, Run
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest
+from thoughtgate.errors import STOPPED_BY_HAND
 from thoughtgate.policy.call import APPROVE
 from thoughtgate.policy.policy import Policy
 from thoughtgate.record import evidence
@@ -85,7 +86,7 @@ def test_every_type_that_exists_is_in_the_contract() -> None:
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, str) and ("_" in value or value == "message")
     }
-    causes = {record.OUTCOME_UNKNOWN, record.STOPPED_BY_HAND}
+    causes = {record.OUTCOME_UNKNOWN, STOPPED_BY_HAND}
     others = {record.AGENT_TO_SERVER, record.SERVER_TO_AGENT, *causes}
     assert {name for name in named if name.islower()} - others <= set(BY_NAME)
 

@@ -23,6 +23,7 @@ from thoughtgate.stores.pins import Pin
 from thoughtgate.web.console_context import PAGES as CONSOLE_PAGES
 
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
+WIDTHS = (360, 768, 1180, 1600)
 AXE_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
 PAGES = (
     *(address for address, _ in CONSOLE_PAGES),
@@ -30,8 +31,9 @@ PAGES = (
     "/servers/server?name=files",
     "/servers/tool?server=files&kind=tool&name=read",
     "/settings?show=given",
+    "/approvals/together?rule=rules%5B0%5D",
+    "/policy/explain?server=files&name=delete_file",
 )
-WIDTHS = (360, 768, 1180, 1600)
 
 RULES = 'schema: 1\ndefault: forward\nrules:\n  - {tool: "delete_*", action: approve, reason: gone is gone}\n'
 
@@ -240,6 +242,7 @@ def test_enter_in_the_reason_denies_and_never_approves(page: Page, gate: Gate) -
     assert gate.decided() == {"run.1": False}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: make node")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_is_inaccessible(
@@ -250,11 +253,13 @@ def test_no_page_is_inaccessible(
     scheme: Literal["light", "dark"],
 ) -> None:
     ident = gate.hold("delete_note", {"name": "draft", "lines": ["a", "b"]})
+    other = gate.hold("edit_note", {"old_string": "a\nb", "new_string": "a\nc", "path": "/x"})
+    both = f"/approvals/together?rule=rules%5B0%5D&id={ident}&id={other}"
     now = time.time()
     write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
     page = signed_in(context, console.console.new_link())
     page.emulate_media(color_scheme=scheme)
-    paths = (*PAGES, f"/approvals/{ident}", "/calls/run-1.2")
+    paths = (*PAGES, f"/approvals/{ident}", f"/approvals/{other}", both, "/calls/run-1.2")
     assert [found for path in paths for found in violations(page, console.base + path)] == []
 
 
@@ -381,6 +386,33 @@ def test_new_traffic_appears_without_a_reload(context: BrowserContext, held: Shi
         expect(page.locator("#traffic")).to_contain_text("out of the blue")
         page.get_by_role("link", name="echo").first.click()
         expect(page.locator("main")).to_contain_text("Events")
+
+
+def test_new_calls_appear_on_the_calls_page_without_a_reload(
+    context: BrowserContext, held: ShimPeer
+) -> None:
+    with RunningConsole(held.state) as console:
+        page = signed_in(context, console.link)
+        page.get_by_role("link", name="Calls").click()
+        expect(page.locator("[data-state]")).to_have_text("live")
+        page.evaluate("window.untouched = true")
+        params = {"name": "echo", "arguments": {"text": "out of the blue"}}
+        held.ask({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params})
+
+        expect(page.locator("#calls")).to_contain_text("out of the blue")
+        assert page.evaluate("window.untouched")
+        page.get_by_role("link", name="echo").first.click()
+        expect(page.locator("main")).to_contain_text("Events")
+
+
+def test_a_candidate_is_uploaded_in_a_browser(page: Page, tmp_path: Path) -> None:
+    candidate = tmp_path / "candidate.yaml"
+    candidate.write_text("schema: 1\ndefault: deny\n")
+    page.get_by_role("link", name="Policy").click()
+    page.locator("input[type=file]").set_input_files(candidate)
+    page.get_by_role("button", name="Compare and replay").click()
+
+    expect(page.locator("#try")).to_contain_text("tightens")
 
 
 def test_a_page_of_another_site_cannot_decide(

@@ -12,7 +12,7 @@ from typer import Argument, Exit, Option
 from thoughtgate.analysis.rule_changes import PolicyChange
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import write_report
-from thoughtgate.cli.policy.diff import change_lines, changes_between
+from thoughtgate.cli.policy.diff import change_lines
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.substitution import variable_names
 from thoughtgate.core.envelope import render_time
@@ -33,6 +33,7 @@ from thoughtgate.gate.policy_files.trusted_files import (
     trust_file,
 )
 from thoughtgate.gate.state_directory import state_directory
+from thoughtgate.status.policy_trial import changes_between
 
 app = command_app()
 
@@ -147,7 +148,7 @@ def _read(path: str) -> _Offer:
         if server.url or server.command
     }
     variables = secret_names(settings) | variable_names(load_document(path).data)
-    changes = changes_between(_without_project(), after)
+    changes = changes_between(_without_project(), after, (), os.environ, now())
     return _Offer(path, after.sources[0].digest, changes, commands, sorted(variables))
 
 

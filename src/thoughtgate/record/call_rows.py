@@ -7,6 +7,7 @@ is trusted to have the right type.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
@@ -22,6 +23,7 @@ from thoughtgate.core.record_events import (
     CONTENT_FOUND,
     FRAME_REFUSED,
     MESSAGE,
+    POLICY_CHANGED,
 )
 from thoughtgate.policy.inspection.content_policy import RESULT_KIND
 
@@ -87,7 +89,7 @@ CALL_COLUMNS: Final = (
     CallColumn("result_action", "string", CONTENT_FOUND, "content.action", "what happened to the result"),
     CallColumn("result_approval", "string", APPROVAL_DECIDED, "approval.outcome", "for a held result: whether it was released"),
     CallColumn("result_decided_by", "string", APPROVAL_DECIDED, "approval.decided_by", "who decided that"),
-    CallColumn("status", "string", CALL_END, "status", "`status` of `tool_call_end`"),
+    CallColumn("status", "string", CALL_END, "status", "`status` of `tool_call_end`; `ERROR` too if the tool's result says `isError`"),
     CallColumn("latency_ms", "integer", CALL_END, "latency_ms", "from the request to its end"),
     CallColumn("bytes_out", "integer", CALL_END, "bytes_out", "size of the answer"),
     CallColumn("error_class", "string", CALL_END, "error.class"),
@@ -106,6 +108,9 @@ CALL_COLUMNS: Final = (
 MAX_INTEGER: Final = 2**63 - 1
 """The largest integer in SQLite; the gate never writes a larger one."""
 
+MAX_POLICY_TEXT: Final = 16_384
+"""Characters kept of a change of the policy, which names files and versions."""
+
 Row = dict[str, Any]
 Read = Callable[[Row, str], Any]
 """Returns a member of an object as the value of a column."""
@@ -119,6 +124,10 @@ class RecordRows:
         """Rows by call and writer: several writers of one run may use the same id."""
         self.traffic: dict[tuple[str, str, int, str, str, str], list[int]] = {}
         """Count and bytes by run, server, minute, type, direction and detail."""
+        self.hits: Counter[tuple[str, str, str]] = Counter()
+        """Decisions by version of the policy, rule and decision."""
+        self.policies: list[tuple[float, str]] = []
+        """Times and JSON texts of changes of the policy."""
         self.events = 0
 
     def add(self, event: Row) -> None:
@@ -135,6 +144,11 @@ class RecordRows:
                     said = member(said, parent)
                 for name, key, read in columns:
                     row[name] = read(said, key)
+            if kind == CALL_DECISION and row["policy"]:
+                self.hits[row["policy"], row["rule"] or "", row["decision"] or ""] += 1
+        elif kind == POLICY_CHANGED:
+            told = json.dumps(member(event, "policy"), ensure_ascii=False)
+            self.policies.append((event_time(event), told[:MAX_POLICY_TEXT]))
         elif kind in _COUNTED:
             self._count(event, *_COUNTED[kind])
 
@@ -283,6 +297,10 @@ _READ_BY_NAME: Final[dict[str, Read]] = {
     "preview": lambda said, name: text(said, name) or "",
     # A verdict counts as enforced unless it says otherwise.
     "enforced": lambda said, name: int(said.get(name) is not False),
+    # A tool that reports an error has failed, although it was answered.
+    "status": lambda said, name: (
+        "ERROR" if said.get("is_error") is True and said.get(name) == "OK" else text(said, name)
+    ),
     # Earlier versions named it ``id``.
     "approval_id": lambda said, name: text(said, name) or text(said, "id"),
     "votes": _votes,

@@ -5,7 +5,9 @@ record itself, this format is closed: a new member needs a new version. ``call_o
 a call as ``audit query`` and ``audit show`` print it.
 """
 
-from collections.abc import Callable, Container, Mapping
+import csv
+import io
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from thoughtgate.core.envelope import render_time
@@ -49,6 +51,38 @@ def _value(kind: str, value: Any) -> Any:
     if kind == "time":
         return written_time(value)
     return bool(value) if kind == "boolean" and value is not None else value
+
+
+def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a heading and rows as lines of CSV that is safe to open in a spreadsheet."""
+    names = list(columns)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        yield _taken(buffer)
+        writer.writerow([_cell(name, row.get(name)) for name in names])
+    yield _taken(buffer)
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+_FORMULAS: Final = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula; some spreadsheets also take the wide forms."""
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name.endswith("_at") and isinstance(value, float):
+        return render_time(value)
+    if isinstance(value, str) and value[:1] in _FORMULAS:
+        # A spreadsheet would execute it as a formula, and servers choose tool names.
+        return f"'{value}"
+    return value
 
 
 def approved_call(event: dict[str, Any]) -> CallKey | None:

@@ -138,13 +138,15 @@ class CallFilter:
     """The outcome of an approval."""
     approved_by: str = ""
     principal: str = ""
+    before: tuple[float, int] | None = None
+    """Only calls that come after this position in the list, newest first; see ``page_end``."""
     limit: int = 50
     """0 for all."""
 
     def where(self, connection: Connection) -> tuple[str, list[Any]]:
         """Return the condition and its values, for a ledger."""
         dialect = _dialect(connection)
-        return _all(
+        where, values = _all(
             _named(dialect, "calls.run_id", self.run),
             _named(dialect, "calls.server", self.server),
             _named(dialect, "calls.tool", self.tool),
@@ -156,6 +158,12 @@ class CallFilter:
             _found(dialect, self.finding),
             *((f"calls.{name} = ?", getattr(self, name)) for name in EXACT),
         )
+        if self.before is not None:
+            where, values = (
+                f"{where} AND (calls.started_at, calls.id) < (?, ?)",
+                [*values, *self.before],
+            )
+        return where, values
 
     def where_traffic(self, connection: Connection) -> tuple[str, list[Any]]:
         """Return the condition for messages and frames: by run, server and time, to the minute."""
@@ -183,6 +191,49 @@ def find_calls(connection: Connection, wanted: CallFilter) -> list[dict[str, Any
         "ORDER BY calls.started_at DESC NULLS LAST, calls.id DESC LIMIT ?"
     )
     return [_call(row) for row in select(connection, query, (*values, limit))]
+
+
+def page_end(connection: Connection, call: dict[str, Any]) -> tuple[float, int] | None:
+    """Return the position of a listed call, after which the next page begins."""
+    query = "SELECT started_at, id FROM calls WHERE call_id = ? AND writer = ?"
+    found = select(connection, query, (call["call_id"], call["writer"]))
+    return (float(found[0][0]), int(found[0][1])) if found and found[0][0] else None
+
+
+def count_rules(connection: Connection, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
+    """Count the calls of a policy's version by rule and decision.
+
+    The second value tells whether all calls were counted: a shared ledger counts the newest ones.
+    """
+    values: tuple[Any, ...] = (policy,)
+    query = "SELECT rule, decision, sum(count) FROM hits WHERE policy = ? GROUP BY 1, 2"
+    if not isinstance(connection, sqlite3.Connection):
+        values = (MAX_LATENCIES, policy)
+        query = (
+            "SELECT coalesce(rule, ''), coalesce(decision, ''), count(*) FROM "
+            "(SELECT policy, rule, decision FROM calls "
+            "ORDER BY started_at DESC NULLS LAST, id DESC LIMIT ?) AS newest "
+            "WHERE policy = ? GROUP BY 1, 2"
+        )
+    counts = {
+        (str(rule), str(decision)): int(count)
+        for rule, decision, count in select(connection, query, values)
+    }
+    return counts, isinstance(connection, sqlite3.Connection)
+
+
+def policy_changes(connection: Connection, limit: int) -> list[tuple[float, dict[str, Any]]]:
+    """Return the newest changes of the policy, which only the ledger of one machine keeps."""
+    if not isinstance(connection, sqlite3.Connection):
+        return []
+    query = "SELECT at, told FROM policies ORDER BY at DESC LIMIT ?"
+    found = []
+    for at, told in select(connection, query, (limit,)):
+        try:
+            found.append((float(at), json.loads(told)))
+        except ValueError:
+            continue  # it was longer than what is kept
+    return found
 
 
 def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:

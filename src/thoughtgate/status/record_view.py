@@ -21,6 +21,7 @@ from thoughtgate.core.record_events import (
     TOOLS_LIST,
 )
 from thoughtgate.errors import StoreError
+from thoughtgate.record.call_lines import find_call_lines
 from thoughtgate.record.call_rows import event_time, member, text
 from thoughtgate.record.call_totals import read_totals
 from thoughtgate.record.follower import RecordFollower
@@ -28,12 +29,15 @@ from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.ledger_queries import (
     CallFilter,
     Connection,
+    count_rules,
     find_call,
     find_calls,
     find_decisions,
     latencies_by,
+    page_end,
+    policy_changes,
 )
-from thoughtgate.record.reader import read_entry, read_record
+from thoughtgate.record.reader import read_entry
 from thoughtgate.status.call_statistics import overview_statistics
 from thoughtgate.status.server_status import CallTotals, total_calls
 from thoughtgate.status.server_view import ServerSummaries
@@ -88,11 +92,24 @@ class ConsoleRecord:
         return follower.read
 
     def calls(
-        self, limit: int, since: float = 0.0, until: float = 0.0, **wanted: str
+        self, limit: int, since: float = 0.0, until: float = 0.0, **wanted: Any
     ) -> list[dict[str, Any]]:
         """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""
         chosen = CallFilter(since=since, until=until, limit=limit, **wanted)
         return self._ask(lambda connection: find_calls(connection, chosen), _NO_CALLS)
+
+    def page_end(self, call: dict[str, Any]) -> tuple[float, int] | None:
+        """Return the position after a listed call, for ``before`` of the next page."""
+        return self._ask(lambda connection: page_end(connection, call), None)
+
+    def rule_hits(self, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
+        """Count the calls of a policy's version by rule and decision, and tell whether it is all."""
+        nothing: tuple[dict[tuple[str, str], int], bool] = ({}, True)
+        return self._ask(lambda connection: count_rules(connection, policy), nothing)
+
+    def policy_changes(self, limit: int) -> list[tuple[float, dict[str, Any]]]:
+        """Return the newest recorded changes of the policy."""
+        return self._ask(lambda connection: policy_changes(connection, limit), [])
 
     def call(self, call_id: str) -> dict[str, Any] | None:
         """Return one call by its whole id."""
@@ -103,14 +120,13 @@ class ConsoleRecord:
         """Return the events of one call, in order."""
         if self.path is None:
             return []
-        events: list[dict[str, Any]] = []
+        call = self.call(call_id)
+        if call is None:
+            return []
         with suppress(StoreError):
-            for entry in read_record(self.path):
-                if text(member(entry.event, "call"), "call_id") == call_id:
-                    events.append(entry.event)
-                if len(events) >= MAX_CALL_EVENTS:
-                    break
-        return events
+            found = find_call_lines(self.path, call, MAX_CALL_EVENTS)
+            return [entry.event for entry in found]
+        return []
 
     def servers(self) -> ServerSummaries:
         """Return the servers and what they offer.

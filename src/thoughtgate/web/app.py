@@ -26,10 +26,17 @@ from thoughtgate.web.administration.settings import settings_page
 from thoughtgate.web.approvals.approval import arguments_page, decide_approval
 from thoughtgate.web.approvals.inbox import approval_page, inbox_list, inbox_page
 from thoughtgate.web.approvals.together import decide_together, together_page
-from thoughtgate.web.calls import call_page, calls_page
+from thoughtgate.web.call_pages.call import call_page, try_call
+from thoughtgate.web.call_pages.calls import calls_page, export_calls
 from thoughtgate.web.console_context import ConsoleContext
 from thoughtgate.web.live import LiveStream
 from thoughtgate.web.overview import overview_page, verify_record
+from thoughtgate.web.policies.policy import (
+    explain_page,
+    learn_page,
+    policy_page,
+    try_policy,
+)
 from thoughtgate.web.request_checks import RequestCheckMiddleware
 from thoughtgate.web.server_sign_in import (
     CALLBACK,
@@ -104,7 +111,13 @@ def _routes(context: ConsoleContext) -> list[Route]:
         page("/approvals/{ident}/arguments", arguments_page),
         page("/traffic", traffic_page),
         page("/calls", calls_page),
+        page("/calls/export", export_calls),
         page("/calls/{ident}", call_page),
+        form("/calls/{ident}", try_call),
+        page("/policy", policy_page),
+        form("/policy", try_policy),
+        page("/policy/explain", explain_page),
+        page("/policy/learn", learn_page),
         page("/servers", servers_page),
         page("/servers/server", server_page),
         page("/servers/tool", tool_page),

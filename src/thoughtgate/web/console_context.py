@@ -15,6 +15,7 @@ from thoughtgate.core.approval import Reviewer
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.status.approval_actions import ApprovalActions
+from thoughtgate.status.policy_trial import PolicyInForce
 from thoughtgate.status.record_integrity import RecordIntegrity
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.stop_actions import StopActions
@@ -37,6 +38,7 @@ PAGES: Final = (
     ("/overview", "Overview"),
     ("/traffic", "Traffic"),
     ("/calls", "Calls"),
+    ("/policy", "Policy"),
     ("/servers", "Servers"),
     ("/people", "People"),
     ("/gates", "Gates"),
@@ -76,6 +78,8 @@ class ConsoleContext:
     """The environment of this console, which can override the config."""
     integrity: RecordIntegrity | None = None
     """Verifies the record; None if it cannot be read back."""
+    policy: PolicyInForce | None = None
+    """The policy of this console's config; None if the console has none."""
     templates: Environment = field(default_factory=make_environment)
 
     def render_page(

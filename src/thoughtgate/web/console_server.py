@@ -18,6 +18,7 @@ from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.poll_loop import complain
 from thoughtgate.status.approval_actions import open_approval_actions
+from thoughtgate.status.policy_trial import PolicyInForce
 from thoughtgate.status.record_integrity import RecordIntegrity
 from thoughtgate.status.record_view import ConsoleRecord
 from thoughtgate.status.shared_record_view import SharedConsoleRecord
@@ -86,9 +87,10 @@ def make_console(
     path = None if place in {"stderr", "stdout"} else Path(place)
     location = store_location(loaded, state)
     actions = open_approval_actions(location)
+    shown = _console_record(path, location)
     context = ConsoleContext(
         actions,
-        _console_record(path, location),
+        shown,
         sessions or _open_sessions(settings, port, location),
         ThrottledReport(refused or ConsoleRefusals()),
         WebhookAnswers(actions, webhook_keys(loaded.settings, environ)),
@@ -102,6 +104,7 @@ def make_console(
         loaded,
         environ,
         _open_integrity(loaded, environ, state, path, location),
+        PolicyInForce(loaded, environ, shown),
     )
     return Console(make_app(context, port), context, port)
 

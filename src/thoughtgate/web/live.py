@@ -16,8 +16,8 @@ from starlette.responses import Response, StreamingResponse
 from thoughtgate.core.record_events import MESSAGE
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.clock import monotonic
+from thoughtgate.web.call_pages.event_summary import summarize
 from thoughtgate.web.console_context import ConsoleContext, session_of, signed_in
-from thoughtgate.web.event_summary import summarize
 
 LOOK_EVERY_S: Final = 0.4
 """How often the store and the record are polled, which costs microseconds."""
@@ -65,7 +65,8 @@ class LiveStream:
         query = request.query_params
         every = query.get("every") == "1"
         news = None
-        if query.get("traffic") == "1":
+        as_rows = query.get("traffic") == "1"
+        if as_rows or query.get("calls") == "1":
             news = await run_in_threadpool(self._context.record.follow)
         figures = Figures(self._context) if query.get("figures") == "1" else None
         rev, silent_s, untidy_s = -1, 0.0, 0.0
@@ -79,7 +80,10 @@ class LiveStream:
                 if found != rev:
                     rev = found
                     texts.append(_event("inbox", json.dumps({"rev": rev})))
-                texts += await run_in_threadpool(self._rows, request, news, every=every)
+                if as_rows:
+                    texts += await run_in_threadpool(self._rows, request, news, every=every)
+                elif news is not None and await run_in_threadpool(_has_calls, news):
+                    texts.append(_event("calls", "{}"))
                 if figures is not None and await run_in_threadpool(figures.have_changed):
                     texts.append(_event("figures", "{}"))
             except StoreError:
@@ -145,6 +149,11 @@ class Figures:
         context = self._context
         integrity = context.integrity.began_at if context.integrity is not None else 0.0
         return (context.record.state(), context.approvals.rev(), integrity)
+
+
+def _has_calls(news: Callable[[], list[dict[str, Any]]]) -> bool:
+    """Tell whether anything happened to a call."""
+    return any("call" in event for event in news())
 
 
 def _event(name: str, data: str) -> str:

@@ -22,7 +22,7 @@ TONES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The CSS class that colours a word; the word itself is always shown too."""
 
-WORDS: Final = {"ALLOW": "allowed", "HOLD": "held", "BLOCK": "denied", "THROTTLE": "limited", "ERROR": "failed"}  # fmt: skip
+WORDS: Final = {"ALLOW": "allowed", "HOLD": "held", "BLOCK": "denied", "THROTTLE": "limited", "ERROR": "failed", "rejected": "denied"}  # fmt: skip
 """How pages name verdicts and results; the other words of the record are shown as they are."""
 
 
@@ -44,6 +44,7 @@ def make_environment() -> Environment:
         day=shown_day,
         duration=shown_duration,
         iso=render_time,
+        moment=shown_moment,
         pretty=pretty_json,
         tone=lambda word: TONES.get(word, "dull"),
         word=lambda word: WORDS.get(word, word.lower()),
@@ -60,6 +61,15 @@ def shown_clock(at: float) -> str:
 def shown_day(at: float) -> str:
     """Return date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else "-"
+
+
+def shown_moment(at: float) -> str:
+    """Return date, time with milliseconds, and the time zone."""
+    if not at:
+        return "-"
+    zone = time.strftime("%z", time.localtime(at))
+    milli = int(at * 1000 + 0.5) % 1000
+    return f"{shown_day(at + 0.0005)}.{milli:03d} {zone[:3]}:{zone[3:]}"
 
 
 def shown_duration(seconds: float) -> str:

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from thoughtgate.web.call_pages.event_summary import summarize
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.event_summary import summarize
 
 SHOWN = 150
 """How many events are shown; older ones can be searched on the calls page."""

@@ -1,6 +1,5 @@
 """What the audit commands share: finding the record, opening the ledger, time spans, CSV."""
 
-import csv
 import os
 import sys
 import time
@@ -14,12 +13,12 @@ from thoughtgate.cli.options import read_config
 from thoughtgate.cli.output import counted
 from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.config.durations import parse_duration
-from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import StoreError, UsageError
 from thoughtgate.gate.open_governor import record_place, store_location
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.call_rows import parse_time
 from thoughtgate.record.error_events import error_events
+from thoughtgate.record.export import csv_lines
 from thoughtgate.record.ledger import MAX_FAULTS, Ledger, ledger_path
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.reader import GONE, all_files, read_entry, read_lines, record_files
@@ -169,24 +168,7 @@ def span(since: str, until: str) -> tuple[float, float]:
 
 def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as CSV that is safe to open in a spreadsheet."""
-    names = list(columns)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([_cell(name, row.get(name)) for name in names])
-
-
-_FORMULAS: Final = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
-"""What begins a formula; some spreadsheets also take the wide forms."""
-
-
-def _cell(name: str, value: Any) -> Any:
-    if name.endswith("_at") and isinstance(value, float):
-        return render_time(value)
-    if isinstance(value, str) and value[:1] in _FORMULAS:
-        # A spreadsheet would execute it as a formula, and servers choose tool names.
-        return f"'{value}"
-    return value
+    sys.stdout.writelines(csv_lines(columns, rows))
 
 
 def place_events(place: Place, ident: str) -> Iterator[dict[str, Any]]:

@@ -9,17 +9,14 @@ from typing import Annotated, Any, Final
 
 from typer import Argument, Exit, Option
 
-from thoughtgate.analysis.comparison import CallTarget, compare
+from thoughtgate.analysis.comparison import CallTarget
 from thoughtgate.analysis.rule_changes import CHANGES, LOOSENS, TIGHTENS, UNTOLD, PolicyChange
-from thoughtgate.analysis.setting_changes import compare_settings
 from thoughtgate.cli.options import JsonOption, RecordOption, examples, read_config
 from thoughtgate.cli.output import write_report
 from thoughtgate.cli.policy.replay import recorded_calls
 from thoughtgate.core.record_events import NOWHERE
 from thoughtgate.errors import visible
-from thoughtgate.gate.config_files import Loaded
-from thoughtgate.gate.policy_files.policy_change import difference_mask
-from thoughtgate.policy.redaction import Redactor
+from thoughtgate.status.policy_trial import changes_between
 
 DIFF_EXAMPLES: Final = examples(
     "thoughtgate policy diff thoughtgate.yaml candidate.yaml",
@@ -49,7 +46,7 @@ def diff_command(
     before, after = read_config(old), read_config(new)
     calls = recorded_calls(record, "", "") if record else ()
     observed = [CallTarget(*one.call[:3]) for one in calls if one.call.server != NOWHERE]
-    changes = changes_between(before, after, observed)
+    changes = changes_between(before, after, observed, os.environ, time.time())
     write_report([change._asdict() for change in changes], change_lines(changes), as_json=json_)
     effects = {change.effect for change in changes}
     if fail and UNTOLD in effects and LOOSENS not in effects:
@@ -58,26 +55,6 @@ def diff_command(
         )
     if fail and not effects.isdisjoint({LOOSENS, UNTOLD}):
         raise Exit(1)
-
-
-def changes_between(
-    before: Loaded, after: Loaded, observed: Iterable[CallTarget] = ()
-) -> list[PolicyChange]:
-    """Return what changes from one config to the other, with secrets masked."""
-    mask = difference_mask(before, after, os.environ)
-    changes = [
-        change._replace(before=_masked(change.before, mask), after=_masked(change.after, mask))
-        for change in compare_settings(before.settings, after.settings)
-    ]
-    return [*changes, *compare(before.policy, after.policy, observed, time.time())]
-
-
-def _masked(value: Any, mask: Redactor) -> Any:
-    """Return the value of a setting with the secrets of both configs masked."""
-    if isinstance(value, dict):
-        # Keys such as token_env are not masked: they name a variable, not a secret.
-        return {name: _masked(inner, mask) for name, inner in value.items()}
-    return mask.mask_value(value)
 
 
 def change_lines(changes: list[PolicyChange]) -> Iterable[str]:

@@ -10,11 +10,8 @@ from thoughtgate.analysis.learning import observe, propose
 from thoughtgate.cli.options import JsonOption, RecordOption, SinceOption, UntilOption, examples
 from thoughtgate.cli.output import create_file, write_json
 from thoughtgate.cli.policy.replay import recorded_calls
-from thoughtgate.config.build import build_policy
-from thoughtgate.config.load import load_settings
 from thoughtgate.errors import UsageError
-from thoughtgate.policy.policy import Policy
-from thoughtgate.policy.starter import STARTER_TEXT
+from thoughtgate.status.policy_trial import starter_policy
 
 LEARN_EXAMPLES: Final = examples(
     "thoughtgate policy learn --since 7d", "thoughtgate policy learn --since 7d -o candidate.yaml"
@@ -33,7 +30,7 @@ def learn_command(
     json_: JsonOption = False,
 ) -> None:
     """Propose a config that allows the recorded calls and denies all others, for review."""
-    seen = observe(recorded_calls(record, since, until), _starter_policy())
+    seen = observe(recorded_calls(record, since, until), starter_policy())
     if not seen:
         raise UsageError("the record has no calls in that time; choose another --since or --record")
     if json_:
@@ -52,9 +49,3 @@ def learn_command(
     sys.stderr.write(
         f"Wrote {output}. Review it, then run: thoughtgate policy replay -c {output}\n"
     )
-
-
-def _starter_policy() -> Policy:
-    """Return the starter policy, which knows names of tools that change something."""
-    settings = load_settings(STARTER_TEXT, file="starter", env={}, read_text=lambda _: "")
-    return build_policy(settings, starter=True)

@@ -114,9 +114,40 @@
     pause.addEventListener("click", () => {
       paused = !paused;
       pause.textContent = paused ? "Resume" : "Pause";
+      if (!paused && missed) reload();
       if (!paused) kept.splice(0).slice(-Number(rows.dataset.rows)).forEach(insert);
     });
   }
+  // Calls: the newest page is fetched again when something happens, at most once at a time.
+
+  const table = one("#calls[data-newest]");
+  let fetching = false;
+  let missed = false;
+  const reload = () => {
+    if (!table) return;
+    if (fetching || paused || document.hidden) { missed = true; return; }
+    fetching = true;
+    missed = false;
+    const known = new Set(all("[data-call]", table).map((row) => row.dataset.call));
+    fetch(location.href, { credentials: "same-origin" })
+      .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer.status)))
+      .then((text) => {
+        const fresh = one("#calls", new DOMParser().parseFromString(text, "text/html"));
+        if (!fresh || paused) return;
+        const at = document.activeElement.closest("[data-call]")?.dataset.call;
+        table.replaceChildren(...fresh.childNodes);
+        all("[data-call]", table).forEach((row) => {
+          if (!known.has(row.dataset.call)) row.classList.add("fresh");
+          if (row.dataset.call === at) one("a", row).focus();
+        });
+      })
+      .catch((error) => { if (error === 401) location.reload(); })
+      .finally(() => {
+        // Not more than once a second, however busy the gates are.
+        setTimeout(() => { fetching = false; if (missed) reload(); }, 600);
+      });
+  };
+  addEventListener("visibilitychange", () => { if (missed) reload(); });
   const state = (on) => {
     const dot = one("[data-dot]");
     if (!dot) return;
@@ -129,6 +160,7 @@
     stream.addEventListener("error", () => state(false));
     stream.addEventListener("inbox", refresh);
     stream.addEventListener("figures", () => { reloadParts(); });
+    stream.addEventListener("calls", reload);
     stream.addEventListener("row", (event) => {
       if (!rows) return;
       if (paused) kept.push(event.data); else insert(event.data);

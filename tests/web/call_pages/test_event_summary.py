@@ -8,7 +8,7 @@ from tests.support.records import RUN
 
 from thoughtgate.core.envelope import Envelope
 from thoughtgate.core.record_events import Record, frame_refused, message_seen
-from thoughtgate.web.event_summary import summarize
+from thoughtgate.web.call_pages.event_summary import summarize
 
 
 def event(record: Record) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Pages about the policy in force and about candidates for it."""
