@@ -82,7 +82,7 @@ PAGES = {
     "settings": "/settings",
 }
 
-IN_DOCS = ("overview", "inbox-light", "calls", "servers", "server", "people")
+IN_DOCS = ("overview", "inbox-light", "calls", "servers", "server")
 
 SECRET = "ghp_" + "0123456789abcdef0123456789abcdef0123"
 

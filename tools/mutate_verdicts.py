@@ -316,7 +316,12 @@ MUTATIONS: Final = (
         "if message.method in methods.NEEDS_ID:",
         _SESSION,
     ),
-    Mutation("core/session.py", "if asked.inspect:", "if not asked.inspect:", _SESSION),
+    Mutation(
+        "core/session.py",
+        "if asked.inspect == INSPECT_BEFORE:",
+        "if asked.inspect != INSPECT_BEFORE:",
+        _SESSION,
+    ),
     Mutation(
         "core/session.py",
         "if event.verdict.action != FORWARD or self._not_askable(ident) is not None:",

@@ -275,13 +275,7 @@ def test_no_page_is_inaccessible_or_too_wide_at_any_width(
     scheme: Literal["light", "dark"],
 ) -> None:
     gate.hold("delete_note", {"name": "draft"})
-    now = time.time()
-    write_events(console.state, *(event._replace(at=now - 60) for event in sample_events()))
-    text = '{"description":"Reads a file."}'
-    pin = Pin("files#1", "tool", "read", "d1", "accepted", text, (), 0.0, "first seen")
-    gate.store.pins().add("files#1", [pin], (), 1.0)
-    changed = pin._replace(text=text.replace("Reads", "Sends"), digest="d2", status="held", by="")
-    gate.store.pins().add("files#1", [changed], (), 2.0)
+    record_files_server(console, gate)
     page = signed_in(context, console.console.new_link())
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 800})
@@ -291,6 +285,17 @@ def test_no_page_is_inaccessible_or_too_wide_at_any_width(
         extent = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         problems += [(path, "too wide")] if page.evaluate(extent) > 0 else []
     assert problems == []
+
+
+def record_files_server(console: LocalConsole, gate: Gate) -> None:
+    """Have the record and the pins know the server and the tool that ``PAGES`` names."""
+    now = time.time()
+    write_events(console.state, *(event._replace(at=now - 60) for event in sample_events()))
+    text = '{"description":"Reads a file."}'
+    pin = Pin("files#1", "tool", "read", "d1", "accepted", text, (), 0.0, "first seen")
+    gate.store.pins().add("files#1", [pin], (), 1.0)
+    changed = pin._replace(text=text.replace("Reads", "Sends"), digest="d2", status="held", by="")
+    gate.store.pins().add("files#1", [changed], (), 2.0)
 
 
 def violations(page: Page, address: str) -> list[object]:
@@ -436,6 +441,7 @@ def test_nothing_is_loaded_from_outside_and_no_policy_is_broken(
     context: BrowserContext, console: LocalConsole, gate: Gate
 ) -> None:
     ident = gate.hold()
+    record_files_server(console, gate)
     asked: list[str] = []
     broken: list[str] = []
     page = context.new_page()

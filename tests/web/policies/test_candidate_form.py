@@ -1,10 +1,10 @@
 """Forms with a candidate: pasted or uploaded, bounded, and never half read."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from starlette.requests import Request
+from tests.support.waiting import run_async
 
 from thoughtgate.web.policies.candidate_form import MAX_BODY, read_candidate
 
@@ -28,7 +28,7 @@ def upload(*parts: tuple[str, bytes], end: bytes = b"--\r\n", kind: str = "") ->
 
 
 def read(request: Request) -> dict[str, str] | None:
-    return asyncio.run(read_candidate(request))
+    return run_async(read_candidate(request))
 
 
 def test_an_upload_is_read() -> None:
