@@ -175,6 +175,11 @@ class DefinitionWatch:
             name = entry.get(member)
             if type(name) is not str:
                 continue
+            if kind == SERVER and INSTRUCTIONS not in entry:
+                # No instructions are no definition: agents may begin with ``server/discover``, and
+                # a server need not repeat there what it says in ``initialize``. If instructions
+                # come later with the same method, they are new, because that method is complete.
+                continue
             said = define(kind, name, entry)
             key = (kind, name)
             if not found.is_known(key, said.digest):
