@@ -213,6 +213,7 @@ def test_the_keyboard_alone_is_enough(page: Page, gate: Gate) -> None:
     assert focus() == first
     page.keyboard.press("Enter")
     expect(page.locator(f"#ask-{first}")).to_be_visible()
+    page.wait_for_load_state("domcontentloaded")  # The script that handles keys runs before it.
     assert not page.evaluate("document.activeElement.matches('button')"), "nothing is preselected"
     page.keyboard.press("a")
     page.keyboard.press("Enter")
@@ -223,10 +224,12 @@ def test_the_keyboard_alone_is_enough(page: Page, gate: Gate) -> None:
     expect(page.locator(".notice")).to_contain_text("approved")
     assert gate.decided() == {"run.1": True}
     expect(page.locator(".ask")).to_have_count(0)
+    page.wait_for_load_state("domcontentloaded")
 
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator(f"#ask-{second}")).to_be_visible()
+    page.wait_for_load_state("domcontentloaded")
     page.keyboard.press("d")
     page.keyboard.type("no, jad")
     page.keyboard.press("Enter")
