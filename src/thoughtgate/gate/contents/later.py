@@ -29,8 +29,9 @@ MAX_ONE: Final = 1_000_000
 """Bytes of one message: inspecting it blocks everything else for up to 20 ms."""
 MAX_TOLD: Final = 1_000
 """Kinds of findings about which the operator is told."""
-FINISH_S: Final = 0.2
-"""How long a gate that stops goes on inspecting: agents kill it soon."""
+FINISH_S: Final = 2.0
+"""How long a gate that stops goes on inspecting. What can wait takes a tenth of a second; the rest is
+for loading the checks on a busy machine."""
 
 UNREAD: Final = (Found("unreadable", "hard", ""),)
 """The finding in a message that was not inspected: its check is in ``policy.inspection.checks``."""
@@ -165,17 +166,19 @@ class LaterInspection:
             with contextlib.suppress(StoreError):
                 # They hold in this process all the same; the agent already has the message.
                 governor.establish(call.principal, facts, one.at, cause=call.server)
-        for check in dict.fromkeys(found.check for found in findings):
-            self._tell(one, check)
+        self._tell(one, dict.fromkeys(found.check for found in findings))
 
-    def _tell(self, one: _Waiting, check: str) -> None:
-        mark = (one.call.server, one.direction, check)
-        if mark in self._told or len(self._told) >= MAX_TOLD:
+    def _tell(self, one: _Waiting, checks: Iterable[str]) -> None:
+        """Tell the operator about the findings of a kind that was not yet seen at this server."""
+        marks = [(one.call.server, one.direction, check) for check in checks]
+        new = [mark for mark in marks if mark not in self._told]
+        if not new or len(self._told) >= MAX_TOLD:
             return
-        self._told.add(mark)
+        self._told.update(new)
         name = self._governor.judge.recorded_name(one.call.name)
         what = "arguments for" if one.direction == AGENT_TO_SERVER else "what came from"
         self.say(
-            f"contents  {check} in {what} {one.call.server}{f', {name}' if name else ''}; "
-            f"it was passed on. See: thoughtgate audit query --finding {check}"
+            f"contents  {', '.join(check for *_, check in new)} in {what} "
+            f"{one.call.server}{f', {name}' if name else ''}; it was passed on. "
+            f"See: thoughtgate audit show {one.call_id}"
         )
