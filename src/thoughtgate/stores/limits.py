@@ -311,19 +311,14 @@ class LimitStore:
         """Return what may be used of the last portion: nothing if a reset has dropped it."""
         if not ask.held or ask.row != row:
             return 0
-        query = (
-            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
-        )
         values = (self._space, row, self._owner, ask.epoch)
-        return ask.held if transaction.execute(query, values).fetchone() else 0
+        return ask.held if transaction.execute(_FIND_PORTION, values).fetchone() else 0
 
     def _is_ours(self, ask: BudgetAsk) -> bool:
         """Tell whether the last portion of a budget may still be used."""
         self.transactions += 1
-        query = (
-            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
-        )
-        return bool(self._database.read(query, (self._space, ask.row, self._owner, ask.epoch)))
+        values = (self._space, ask.row, self._owner, ask.epoch)
+        return bool(self._database.read(_FIND_PORTION, values))
 
     def _tell_rest(
         self,
