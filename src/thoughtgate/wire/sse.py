@@ -56,11 +56,6 @@ class EventSplitter:
         self._seen = 0
         self._fresh = True
 
-    @property
-    def pending(self) -> int:
-        """Bytes of the unfinished event."""
-        return len(self._held)
-
     def feed(self, chunk: bytes) -> list[Event]:
         """Add a chunk and return the events that are now complete.
 
