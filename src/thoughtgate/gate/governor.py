@@ -376,6 +376,7 @@ class Governor:
         reported = self._reports()
         for record in reported:
             if record.type == CALL_END:
+                # The end of a call whose gate died: once written, it no longer counts as running.
                 self._executing.add(record.body["call"]["call_id"])
             self.note(record)
         return bool(reported)
@@ -496,6 +497,7 @@ class Governor:
                 self._lose(queue)
                 raise
         self._tell(queue)
+        # Raised only now: what this flush has written is on the record and must be counted.
         if lost:
             raise RecordError("calls that were to go on are not on the record")
         if self._unrecorded:

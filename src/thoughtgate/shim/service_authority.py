@@ -115,6 +115,8 @@ class ServiceAuthority:
         self.offers_tasks = False
         """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
         self.inspects = 0
+        # A connection carries one request at a time: neither events nor heartbeats may delay a
+        # verdict, and a request about news stays open until there is some.
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
