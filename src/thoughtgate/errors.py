@@ -264,8 +264,8 @@ class ServerExited(PeerGone):
     before_answer: Final = "the server exited before it answered"
     """What the callers of its open requests are told."""
 
-    def __init__(self, message: str, cause: str = "exited") -> None:
-        super().__init__(message, cause)
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "exited")
 
 
 def _facts(cause: str, reason: str, status: int, retry_after: int) -> dict[str, str | int]:

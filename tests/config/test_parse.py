@@ -28,7 +28,7 @@ def test_the_name_tells_the_format(file: str, expected: str) -> None:
 def test_the_same_data_is_read_from_every_format() -> None:
     texts = {"yaml": "a: {b: [1]}", "json": '{"a": {"b": [1]}}', "toml": "a.b = [1]"}
     for format_, text in texts.items():
-        assert parse(text, file="x", format_=format_).data == {"a": {"b": [1]}}
+        assert parse(text, file=f"x.{format_}").data == {"a": {"b": [1]}}
 
 
 @pytest.mark.requirement("FR9")

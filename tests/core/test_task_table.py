@@ -176,15 +176,6 @@ def test_a_task_of_somebody_else_looks_unknown(method: str) -> None:
     assert book.task("tg_1") == a_task()
 
 
-def test_a_transparent_gate_passes_on_what_is_not_its_own() -> None:
-    book = a_book()
-    for caller, ident in ((BOB, "tg_1"), (ANN, "theirs")):
-        params = {"taskId": ident}
-        assert book.request("k", caller, "tasks/get", params, NOW, passes_on=True) is None
-    assert book.request("k", ANN, "tasks/list", {}, NOW, passes_on=True) is None
-    assert book.request("k", ANN, "tasks/get", {"taskId": "tg_1"}, NOW, passes_on=True)
-
-
 def test_a_modern_request_must_declare_the_extension() -> None:
     book = a_book(a_task(modern=True))
     assert ask(book, "tasks/get", modern=True)["error"]["code"] == -32021

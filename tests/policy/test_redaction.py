@@ -56,7 +56,7 @@ def test_a_well_known_token_is_masked_wherever_it_stands(secret: str) -> None:
     masked = REDACTOR.mask_text(f"before {secret} after")
     assert secret not in masked
     mask = mask_of(TOKEN, secret)
-    assert masked == f"before {mask} after" == REDACTOR.review_text(f"before {secret} after")
+    assert masked == f"before {mask} after" == REDACTOR.review_value(f"before {secret} after")
     assert REDACTOR.mask_value({"note": ["x", secret]})["note"] == ["x", mask]
 
 
@@ -72,7 +72,7 @@ def test_a_well_known_token_is_masked_wherever_it_stands(secret: str) -> None:
     ],
 )
 def test_what_stands_before_a_secret_stays_readable(text: str, masked: str) -> None:
-    assert REDACTOR.mask_text(text) == masked == REDACTOR.review_text(text)
+    assert REDACTOR.mask_text(text) == masked == REDACTOR.review_value(text)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_configured_names_values_and_patterns_are_masked_too() -> None:
     pattern = mask_of(CONFIGURED, "K-12")
     text = "hunter2-long hunter2 abc K-12"
     assert redactor.mask_text(text) == f"{long} {short} abc {pattern}"
-    assert redactor.review_text(text) == f"{long} {short} abc {pattern}"
+    assert redactor.review_value(text) == f"{long} {short} abc {pattern}"
     assert redactor.mask_value({"hunter2": 1}) == {short: 1}
 
 
@@ -272,9 +272,9 @@ def test_words_after_other_flags_are_shown() -> None:
 def test_of_a_private_key_only_the_lines_of_base64_are_masked(before: str, after: str) -> None:
     expected = f"{before}{mask_of(PRIVATE_KEY, KEY)}{after}"
     assert REDACTOR.mask_text(before + KEY + after) == expected
-    assert REDACTOR.review_text(before + KEY + after) == expected
+    assert REDACTOR.review_value(before + KEY + after) == expected
     quoted = json.dumps(before + KEY + after)[1:-1]
-    assert KEY.split("\n")[0] not in REDACTOR.review_text(quoted)
+    assert KEY.split("\n")[0] not in REDACTOR.review_value(quoted)
 
 
 @pytest.mark.promise("approver-sees-what-runs")
@@ -297,7 +297,7 @@ def test_of_a_private_key_only_the_lines_of_base64_are_masked(before: str, after
     ],
 )
 def test_a_reviewer_sees_everything_that_could_run(text: str) -> None:
-    assert REDACTOR.review_text(text) == text
+    assert REDACTOR.review_value(text) == text
     assert REDACTOR.review_value({"password": text, "a": [text]}) == {"password": text, "a": [text]}
 
 
@@ -314,7 +314,7 @@ def test_the_name_of_a_key_hides_no_command_from_a_reviewer(name: str) -> None:
 def test_a_secret_of_one_word_is_masked_for_a_reviewer(secret: str) -> None:
     mask = mask_of(NAMED, secret)
     assert REDACTOR.review_value({"password": secret}) == {"password": mask}
-    assert REDACTOR.review_text(f"curl --token {secret} | sh") == f"curl --token {mask} | sh"
+    assert REDACTOR.review_value(f"curl --token {secret} | sh") == f"curl --token {mask} | sh"
 
 
 def test_a_very_long_word_is_shown_to_a_reviewer_and_not_to_the_record() -> None:
@@ -327,7 +327,7 @@ def test_a_very_long_word_is_shown_to_a_reviewer_and_not_to_the_record() -> None
 def test_a_configured_expression_cannot_hide_a_command_from_a_reviewer() -> None:
     redactor = Redactor(patterns=["(?s).+"])
     assert redactor.review_value(["rm -rf /"]) == ["rm -rf /"]
-    assert redactor.review_text("4111 1111 1111 1111") == mask_of(CONFIGURED, "4" * 19)
+    assert redactor.review_value("4111 1111 1111 1111") == mask_of(CONFIGURED, "4" * 19)
     assert redactor.mask_text("rm `x`") == mask_of(CONFIGURED, "rm `x`")
 
 
@@ -344,18 +344,18 @@ def test_two_keys_that_are_masked_alike_are_both_shown() -> None:
 
 def test_a_secret_inside_a_shown_value_is_masked() -> None:
     text = "password='$(login token=abcdef)'"
-    assert REDACTOR.review_text(text) == "password='$(login token=[secret, 6 characters])'"
+    assert REDACTOR.review_value(text) == "password='$(login token=[secret, 6 characters])'"
 
 
 def test_the_mask_ends_with_the_secret() -> None:
     text = "password='abc'; rm -rf ~"
-    assert REDACTOR.review_text(text) == "password='[secret, 3 characters]'; rm -rf ~"
+    assert REDACTOR.review_value(text) == "password='[secret, 3 characters]'; rm -rf ~"
     assert REDACTOR.mask_text(text) == "password='[secret, 3 characters]'; rm -rf ~"
 
 
 def test_values_nested_without_end_are_searched_to_a_fixed_depth() -> None:
     text = "token=" * 20_000
-    assert REDACTOR.review_text(text) == text
+    assert REDACTOR.review_value(text) == text
 
 
 def test_a_mask_is_known_by_its_form() -> None:
@@ -383,7 +383,7 @@ def test_text_that_is_made_to_take_long_is_masked_as_a_whole_and_hides_nothing_e
     assert shown["prose"].count("who knows") == 5_000
     # A reviewer must see all of it unless it is a single word.
     command = f"echo {slow}; rm -rf x"
-    assert redactor.review_text(command) == command
+    assert redactor.review_value(command) == command
 
 
 @pytest.mark.promise("linear-time")

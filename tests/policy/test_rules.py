@@ -39,7 +39,7 @@ def call(name: str = "x", server: str = "s", kind: str = "tool", **arguments: An
 
 
 def found(rules: RuleSet, asked: Call) -> str | None:
-    match = rules.first_match(asked)
+    match = rules.matches(asked)[0]
     return match.id if match else None
 
 
@@ -51,8 +51,8 @@ def test_the_first_match_wins() -> None:
 
 
 def test_no_match_is_none() -> None:
-    assert RuleSet([rule("a", names=("x",))]).first_match(call("y")) is None
-    assert RuleSet().first_match(call()) is None
+    assert RuleSet([rule("a", names=("x",))]).matches(call("y")) == [None]
+    assert RuleSet().matches(call()) == [None]
 
 
 @pytest.mark.requirement("POL-009")
@@ -160,7 +160,7 @@ def test_the_index_finds_what_a_plain_search_finds(
         ),
         None,
     )
-    assert rules.first_match(asked) is plain
+    assert rules.matches(asked)[0] is plain
 
 
 def test_a_changed_rule_words_its_verdict_anew() -> None:

@@ -24,7 +24,7 @@ from thoughtgate.record import file as record_file
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.reader import read_record, record_files, verify_record
 from thoughtgate.record.verification import GAP, REPAIRED, TORN, TRUNCATED
-from thoughtgate.record.writer import CONTINUE, RecordWriter
+from thoughtgate.record.writer import RecordWriter
 
 ROOT = Path(__file__).parents[2]
 
@@ -162,7 +162,7 @@ def test_a_place_that_cannot_hold_a_file_is_named(tmp_path: Path) -> None:
 def test_with_continue_a_loss_is_noted_as_soon_as_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     said: list[str] = []
-    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, say=said.append)
+    writer = RecordWriter(path, Envelope(RUN), on_failure="continue", say=said.append)
     writer.write(call(1))
     hidden = tmp_path / "hidden"
     path.rename(hidden)
@@ -280,7 +280,7 @@ def test_a_writer_signs_its_first_batch_and_then_one_a_minute(tmp_path: Path) ->
 
 def test_a_checkpoint_that_could_not_be_written_comes_with_the_next_batch(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, sign_key=b"k" * 32)
+    writer = RecordWriter(path, Envelope(RUN), on_failure="continue", sign_key=b"k" * 32)
     path.unlink()
     path.mkdir()
     writer.write([started("run-1.1")])
@@ -324,7 +324,7 @@ def test_a_writer_that_wrote_nothing_signs_nothing(tmp_path: Path) -> None:
 
 
 def test_closing_does_not_fail_when_the_last_checkpoint_cannot_be_written() -> None:
-    writer = RecordWriter("/dev/full", Envelope(RUN), sign_key=b"k", on_failure=CONTINUE)
+    writer = RecordWriter("/dev/full", Envelope(RUN), sign_key=b"k", on_failure="continue")
     writer.write([started("c")])
     writer.close()
     assert writer.lost == 1
@@ -411,7 +411,7 @@ def test_a_cut_off_tail_is_noted_once_there_is_room(
 ) -> None:
     path = tmp_path / "audit.jsonl"
     said: list[str] = []
-    writer = RecordWriter(path, Envelope(RUN), on_failure=CONTINUE, say=said.append)
+    writer = RecordWriter(path, Envelope(RUN), on_failure="continue", say=said.append)
     writer.write(call(1))
     path.write_bytes(b"")
 

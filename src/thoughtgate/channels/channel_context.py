@@ -45,7 +45,3 @@ class ChannelContext:
         the same requests after a restart, and counts each vote once.
         """
         return DeliveryChannel(self.name, {self.workflow: client}, self.open_store, self.say)
-
-
-OpenChannel = Callable[[ChannelContext], Channel]
-"""What an entry point names. It connects to nothing and starts no thread: the first request does."""

@@ -200,7 +200,7 @@ def _agent_lines(servers: Sequence[ServerState]) -> Iterator[str]:
                 yield paint(visible(text), "yellow")
 
 
-def render_cell(value: Any, nothing: str = "") -> Text:
+def render_cell(value: Any) -> Text:
     """Return a value as text; agents and servers choose names, so control characters are replaced."""
-    text = nothing if value is None else str(value)
+    text = "" if value is None else str(value)
     return Text(visible(text), style=STYLES.get(text, ""))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -49,17 +50,9 @@ def unwrap(
     remove_dead_runs(runs_directory(os.environ))
     living = Path(runs_directory(os.environ)).glob("*.json")
     remove_orphans(os.environ, frozenset(one.stem for one in living))
-    report = {
-        "restored": [str(path) for outcome in outcomes for path in outcome.restored],
-        "warnings": [str(one) for outcome in outcomes for one in outcome.warnings],
-        "problems": [str(one) for outcome in outcomes for one in outcome.problems]
-        + [str(one) for one in unreadable],
-    }
-    if json_:
-        write_json(report)
-    _print_report(report, quiet=quiet or json_)
-    if report["problems"]:
-        raise Exit(EXIT_FAILURE)
+    is_done = any(outcome.restored or outcome.problems for outcome in outcomes)
+    nothing = "" if is_done or quiet else "no agent config is wrapped"
+    report_restored(outcomes, unreadable, nothing, as_json=json_)
 
 
 def _is_selected(journal: Journal, config_path: Path | None, key: str | None) -> bool:
@@ -78,12 +71,28 @@ def _undo(journal: Journal) -> RestoreOutcome:
         raise Conflict(f"{error}; end that wrap (process {journal.pid}) instead") from None
 
 
-def _print_report(report: dict[str, list[str]], *, quiet: bool) -> None:
+def report_restored(
+    outcomes: Iterable[RestoreOutcome], unreadable: Sequence[object], nothing: str, *, as_json: bool
+) -> None:
+    """Print which agent configs were restored, and exit with a failure if there were problems.
+
+    ``nothing`` says why there was nothing to restore.
+    """
+    report = {
+        "restored": [str(path) for outcome in outcomes for path in outcome.restored],
+        "warnings": [str(one) for outcome in outcomes for one in outcome.warnings],
+        "problems": [str(one) for outcome in outcomes for one in outcome.problems]
+        + [str(one) for one in unreadable],
+    }
+    if as_json:
+        write_json(report)
     for path in report["restored"]:
         say(f"restored {path}")
     for text in report["warnings"]:
         say(f"warning: {text}")
     for text in report["problems"]:
         sys.stderr.write(f"Error: {text}\n")
-    if not (report["restored"] or report["problems"] or quiet):
-        say("nothing to restore: no agent config is wrapped")
+    if nothing and not unreadable and not as_json:
+        say(f"nothing to restore: {nothing}")
+    if report["problems"]:
+        raise Exit(EXIT_FAILURE)

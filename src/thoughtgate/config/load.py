@@ -33,7 +33,6 @@ def load_settings(
     file: str,
     env: Mapping[str, str],
     read_text: Callable[[str], str],
-    format_: str | None = None,
     channels: Callable[[], Collection[str]] = tuple,
     overrides: bool = True,
 ) -> Settings:
@@ -48,7 +47,7 @@ def load_settings(
         ConfigError: with every problem, each with its key and, where known, its line.
     """
     return settings_of(
-        parse(text, file=file, format_=format_),
+        parse(text, file=file),
         file=file,
         env=env,
         read_text=read_text,

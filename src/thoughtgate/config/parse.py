@@ -36,7 +36,6 @@ def parse(
     text: str,
     *,
     file: str,
-    format_: str | None = None,
     hint: str = BEGIN_HINT,
     example: str = "schema: 1",
 ) -> Document:
@@ -49,7 +48,7 @@ def parse(
     """
     if len(text.encode()) > MAX_BYTES:
         raise syntax_error(f"larger than {MAX_BYTES} bytes", file)
-    document = _parser(format_ or format_of(file))(text, file)
+    document = _parser(format_of(file))(text, file)
     if document.data is None:
         raise syntax_error(f"the file is empty; {hint}", file)
     if not isinstance(document.data, dict):

@@ -225,21 +225,17 @@ class TaskTable:
         at: float,
         *,
         modern: bool = False,
-        passes_on: bool = False,
-    ) -> list[TaskStep] | None:
+    ) -> list[TaskStep]:
         """Reply to a ``tasks/*`` request; an empty list means that the reply comes later.
 
-        With ``passes_on`` the result is None for a task that is not ours, and a transparent gate
-        forwards the request to its server. Another principal's task is treated like an unknown
-        one, so that its existence is not revealed.
+        Another principal's task is treated like an unknown one, so that its existence is not
+        revealed.
         """
         request = _Request(key, caller, params, modern, at)
         if method == "tasks/list" and not modern:
-            return None if passes_on else self._list(request)
+            return self._list(request)
         handler = self._handlers.get(method)
         task = self._owned(request)
-        if task is None and passes_on:
-            return None
         if handler is None or (modern and method == "tasks/result"):
             return _answer(request, codec.refused("method_not_found", modern=modern))
         if modern and not has_extension(params):

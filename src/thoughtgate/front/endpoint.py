@@ -118,11 +118,6 @@ class Endpoint:
             shared.add(self)
 
     @property
-    def session_count(self) -> int:
-        """Number of open sessions."""
-        return len(self._sessions)
-
-    @property
     def is_in_use(self) -> bool:
         """Whether any request or stream is open."""
         return self.active > 0 or self.stream_count > 0

@@ -125,7 +125,6 @@ class Post:
         "_spoke_at",
         "accepts_stream",
         "exchange",
-        "is_touched",
         "key",
         "leg",
         "method",
@@ -160,7 +159,6 @@ class Post:
         """The session id that the agent uses."""
         self.upstream_session = ""
         """The session id that the server uses."""
-        self.is_touched = False
         """Whether the message had any effect."""
         self._failed_with = 200
         """The HTTP status of an answer that says that the server did not respond."""
@@ -175,7 +173,6 @@ class Post:
 
     def take(self, frame: ToAgent) -> None:
         """Send a frame of the gate itself once the record is written."""
-        self.is_touched = True
         self.peer.outbox.later(self._tell, frame)
 
     def forward(self, frame: ToServer) -> None:
@@ -203,7 +200,6 @@ class Post:
     def held(self, key: RequestId) -> None:
         """Note that the call waits for approval."""
         del key
-        self.is_touched = True
         self._held_at = self._spoke_at = now()
 
     def withdrawn(self) -> None:

@@ -11,9 +11,9 @@ _RUNNING: Final[set[asyncio.Task[Any]]] = set()
 _log: Final = logging.getLogger("thoughtgate")
 
 
-def spawn(work: Coroutine[Any, Any, Result], name: str = "") -> asyncio.Task[Result]:
+def spawn(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     """Start a task and keep it until it ends; an exception that nobody awaits is logged."""
-    task = asyncio.get_running_loop().create_task(work, name=name or None)
+    task = asyncio.get_running_loop().create_task(work)
     _RUNNING.add(task)
     task.add_done_callback(_ended)
     return task

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.core.answers import INSTRUCTIONS
 from thoughtgate.core.approval import Decision, refusal
-from thoughtgate.core.commands import AskPeople, PersonAnswered
-from thoughtgate.core.elicitation import HoldNotice, Promises
+from thoughtgate.core.commands import AskPeople
+from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.envelope import Run, SessionPeers
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest, Ruling
@@ -359,17 +359,9 @@ class Governor:
             return None
         return self._settle(call_id, decision, at)
 
-    def notice(self, call_id: str) -> HoldNotice:
-        """Return what the agent's program is told about a held call."""
-        return self.approvals.notice(call_id)
-
     def promises(self, server: str, principal: str) -> Promises | None:
         """Return the sealed request states of a principal; None leaves them to the session."""
         return self.seals.of(server, principal) if self.seals is not None else None
-
-    def person_answered(self, command: PersonAnswered) -> None:
-        """Store the answer that a person gave to the agent's own prompt."""
-        self.approvals.answer(command)
 
     def settled(self, at: float) -> list[Ruling]:
         """Return the rulings on held calls that were decided since the last poll."""
@@ -384,6 +376,7 @@ class Governor:
         reported = self._reports()
         for record in reported:
             if record.type == CALL_END:
+                # The end of a call whose gate died: once written, it no longer counts as running.
                 self._executing.add(record.body["call"]["call_id"])
             self.note(record)
         return bool(reported)
@@ -504,6 +497,7 @@ class Governor:
                 self._lose(queue)
                 raise
         self._tell(queue)
+        # Raised only now: what this flush has written is on the record and must be counted.
         if lost:
             raise RecordError("calls that were to go on are not on the record")
         if self._unrecorded:

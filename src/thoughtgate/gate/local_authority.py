@@ -22,7 +22,7 @@ from thoughtgate.core.elicitation import Promises
 from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskMade
 from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import Record
-from thoughtgate.core.session_replies import CALLER_GONE, CorrelationIds
+from thoughtgate.core.session_replies import CALLER_GONE
 from thoughtgate.core.task import wants_task
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import RecordError
@@ -60,6 +60,7 @@ class LocalAuthority:
     def __init__(self, governor: Governor, *, is_authenticated: bool = False) -> None:
         """Judge with ``governor``; ``is_authenticated`` says that principals are verified."""
         self.governor = governor
+        self.errors = governor.errors
         self.held = HeldCalls(governor, _deliver)
         self._is_authenticated = is_authenticated
         # Weak references: a session that has ended must not be kept alive by its tasks.
@@ -69,11 +70,6 @@ class LocalAuthority:
         self._inspects_soon = False
         self._granted: tuple[str, Verdict] | None = None
         """The call that is held for a moment only, to become a task, and its verdict."""
-
-    @property
-    def errors(self) -> CorrelationIds:
-        """The ids of errors that belong to no call."""
-        return self.governor.errors
 
     # Judging.
 
@@ -200,12 +196,12 @@ class LocalAuthority:
             return [CallJudged(command.key, ruling.verdict, command.call_id, command.at)]
         self.held.hold(command.call_id, driver, command.key)
         events = [event for _, event in told]
-        notice = self.governor.notice(command.call_id)
+        notice = self.governor.approvals.notice(command.call_id)
         return events + prompts(command, notice, can_show=driver.can_be_asked(command))
 
     def person_answered(self, driver: SessionDriver, command: PersonAnswered) -> None:
         """Store the answer as a vote; the next poll finds it."""
-        self.governor.person_answered(command._replace(by=driver.person))
+        self.governor.approvals.answer(command._replace(by=driver.person))
 
     def withdraw(self, driver: SessionDriver, command: Withdraw, at: float) -> None:
         """Withdraw the approval request of a call that its caller no longer waits for."""

@@ -164,6 +164,7 @@ class PollLoop:
         if descriptor == 0:
             self._read_agent()
         elif descriptor == self._bell:
+            # Only emptied: the handlers have noted what each signal means.
             os.read(self._bell, 64)
         elif server is not None and descriptor == server.stdout:
             self._read_server(server)
@@ -219,6 +220,7 @@ class PollLoop:
             chunk = os.read(0, self._agent_read)
         except OSError:
             chunk = b""
+        # A full read means that a large frame is under way: fetch the rest in larger pieces.
         self._agent_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()

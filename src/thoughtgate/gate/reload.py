@@ -105,11 +105,6 @@ class Reloader:
             self._ask_both(loaded.proposed)
         self._stamps = self._look_at_files()
 
-    @property
-    def held(self) -> HeldChange | None:
-        """The change that is not in force, if there is one."""
-        return self._held
-
     def look(self, at: float) -> None:
         """Reload if one of the files has changed, or if a change was decided."""
         self._follow(at)

@@ -352,6 +352,7 @@ class SessionDriver:
         target.take(frame)
         return 1
 
+    # Overridden in the hub, where the sessions of all servers share the stream of their client.
     def _open_stream(self) -> Sink | None:
         return self.stream
 

@@ -309,7 +309,7 @@ class TaskRunner:
         steps = self._book.request(
             line, caller, command.method, command.params, command.at, modern=command.modern
         )
-        return self._tell(steps or [], command.at)
+        return self._tell(steps, command.at)
 
     def _may_show(self, task: Task, caller: Caller, command: AskTask) -> bool:
         """Renew what the result of an ended task establishes; False if that is not possible."""

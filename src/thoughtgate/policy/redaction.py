@@ -5,7 +5,7 @@ A secret is masked by its exact run of characters, and the mask says its kind an
 
 * ``mask_text`` and ``mask_value``, for the record, logs and results: nobody decides by them, so
   the whole value of a key such as ``password`` is masked.
-* ``review_text`` and ``review_value``, for a person who approves a call: that person must see
+* ``review_value``, for a person who approves a call: that person must see
   what runs, so only what is a single word without any meaning to a shell is masked. A value with
   spaces, quotes or ``$(...)`` is shown, whatever its key is called.
 """
@@ -316,10 +316,6 @@ class Redactor:
     def mask_value(self, value: Any) -> Any:
         """Return a copy of a JSON value for the record, with its secrets masked."""
         return self._value(value, self._view(self._record))
-
-    def review_text(self, text: str) -> str:
-        """Return a text for a person who approves: only what cannot run is masked."""
-        return self._text(text, self._view(self._review))
 
     def review_value(self, value: Any) -> Any:
         """Return a copy of a JSON value for a person who approves: only what cannot run is masked."""

@@ -176,10 +176,6 @@ class RuleSet:
         ]
         return sorted((*known, *exact), key=self.rules.index) if exact else known
 
-    def first_match(self, call: Call) -> Rule | None:
-        """Return the first rule that matches the call."""
-        return self.matches(call)[0]
-
     def matches(self, call: Call) -> list[Rule | None]:
         """Return the rule that matches the call first; None if there is none.
 

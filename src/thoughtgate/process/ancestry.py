@@ -7,6 +7,7 @@ never imports this module.
 import os
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -165,12 +166,14 @@ def _from_proc(pid: int) -> Process | None:
     )
 
 
-def _from_ps() -> dict[int, Process]:
+def run_ps(command: Sequence[str]) -> str:
+    """Return what a call of ``ps`` prints; empty if it cannot be run."""
     import subprocess  # only where there is no /proc
 
     try:
         done = subprocess.run(
-            _PS,
+            command,
+            # A fixed locale, because the start times are parsed.
             env={"PATH": "/bin:/usr/bin", "LC_ALL": "C"},
             capture_output=True,
             text=True,
@@ -179,8 +182,13 @@ def _from_ps() -> dict[int, Process]:
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
-        return {}
-    return {one.pid: one for one in map(_from_ps_line, done.stdout.splitlines()) if one is not None}
+        return ""
+    return done.stdout
+
+
+def _from_ps() -> dict[int, Process]:
+    lines = run_ps(_PS).splitlines()
+    return {one.pid: one for one in map(_from_ps_line, lines) if one is not None}
 
 
 def _from_ps_line(line: str) -> Process | None:

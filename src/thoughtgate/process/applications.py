@@ -3,13 +3,12 @@
 Elsewhere, nothing is found.
 """
 
-import subprocess
 import sys
 from pathlib import PurePath
 from typing import Final
 
-_PS: Final = ("ps", "-axww", "-o", "pid=,comm=")
-_TIMEOUT_S: Final = 10.0
+from thoughtgate.process.ancestry import run_ps
+
 _PLATFORM: Final[str] = sys.platform
 
 
@@ -17,19 +16,7 @@ def processes_of(application: str) -> list[int]:
     """Return the main processes of an application, by the beginning of its bundle's name."""
     if _PLATFORM != "darwin" or not application:
         return []
-    try:
-        done = subprocess.run(
-            _PS,
-            env={"PATH": "/bin:/usr/bin", "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return find_bundle(done.stdout, application)
+    return find_bundle(run_ps(("ps", "-axww", "-o", "pid=,comm=")), application)
 
 
 def find_bundle(table: str, application: str) -> list[int]:

@@ -271,6 +271,7 @@ def event_time(event: dict[str, Any], name: str = "ts") -> float:
 def parse_time(stamp: str) -> float | None:
     """Parse a time in the record's own format, or in ISO 8601 with any precision or zone."""
     if len(stamp) == 24 and stamp[19] == "." and stamp[23] == "Z" and stamp[20:23].isdecimal():  # noqa: PLR2004 - the record's own form
+        # Without the fraction, all events of one second share an entry of the cache.
         second = _second(stamp[:19] + "+00:00")
         return None if second is None else second + int(stamp[20:23]) / 1000
     return _second(stamp)

@@ -430,6 +430,7 @@ def _named(dialect: _Dialect, column: str, wanted: str) -> tuple[str, str]:
     if "*" not in wanted and "?" not in wanted:
         return f"{column} = ?", wanted
     if dialect is _SQLITE:
+        # GLOB has the same two wildcards, and one more, which must be taken literally.
         return dialect.like.format(column), wanted.replace("[", "[[]")
     escaped = _escape_like(wanted)
     return dialect.like.format(column), escaped.replace("*", "%").replace("?", "_")

@@ -177,7 +177,8 @@ class Verifier:
         self._part = 0
         """Incremented where missing lines were already reported: any number may follow there."""
         self._open_runs: dict[str, RecordLine] = {}
-        self._runs: set[str] = set()
+        self.runs: set[str] = set()
+        """The runs that have a line."""
         self._skipped: list[RecordLine] = []
         self._skipped_hash = hashlib.sha256()
 
@@ -245,13 +246,8 @@ class Verifier:
         if self._head is not None:
             self._find(self._last, MISSING, self._missing_lines(self._head))
         return Verification(
-            tuple(self._findings), self._lines, len(self._runs), self._checkpoints, self._chain
+            tuple(self._findings), self._lines, len(self.runs), self._checkpoints, self._chain
         )
-
-    @property
-    def runs(self) -> set[str]:
-        """The runs that have a line."""
-        return self._runs
 
     def _missing_lines(self, head: RecordHead) -> str:
         """Describe lines that a gate wrote and that are not in the record."""
@@ -403,7 +399,7 @@ class Verifier:
         stream, seq = _place(event)
         self._sequences[stream] = max(seq, self._sequences.get(stream, 0))
         kind = event.get("type")
-        self._runs.add(stream[0])
+        self.runs.add(stream[0])
         if kind == RUN_START:
             self._open_runs[stream[0]] = line
         elif kind == RUN_END:

@@ -30,7 +30,6 @@ from thoughtgate.stores.record_heads import RecordHead, head_name
 from thoughtgate.wire.unchecked import unchecked
 
 REFUSE: Final = "refuse"
-CONTINUE: Final = "continue"
 
 ROTATE_BYTES: Final = 64 * 1024 * 1024
 """Size at which a file is rotated: about 100,000 events, still quick to verify and copy."""

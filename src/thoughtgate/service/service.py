@@ -250,7 +250,7 @@ class Governance:
         call_id, approve = string_of(body, "task_id"), body.get("approve")
         if self._held.is_of(call_id, session) and isinstance(approve, bool):
             reason = string_of(body, "reason")[:MAX_REASON]
-            self.governor.person_answered(PersonAnswered(call_id, approve, reason, now()))
+            self.governor.approvals.answer(PersonAnswered(call_id, approve, reason, now()))
 
     async def settle(self) -> None:
         """Poll once for new decisions, and wake the requests that wait for them."""
@@ -526,7 +526,7 @@ class Governance:
             "retry_after": verdict.retry_after_s,
             "scopes": verdict.scopes,
             "missing_scopes": verdict.missing_scopes,
-            **(self.governor.notice(call_id)._asdict() if waits else {}),
+            **(self.governor.approvals.notice(call_id)._asdict() if waits else {}),
         }
         return answer | {name: value for name, value in optional.items() if value}
 

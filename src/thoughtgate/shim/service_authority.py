@@ -103,7 +103,7 @@ class ServiceAuthority:
 
     def __init__(self, run: RunFile, server: str, session: str) -> None:
         # The service gives each session a random id.
-        self._errors = CorrelationIds(session)
+        self.errors = CorrelationIds(session)
         self.stop_reason = ""
         self.log: Log | None = None
         """Where messages go as JSON lines; None for plain text."""
@@ -115,6 +115,8 @@ class ServiceAuthority:
         self.offers_tasks = False
         """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
         self.inspects = 0
+        # A connection carries one request at a time: neither events nor heartbeats may delay a
+        # verdict, and a request about news stays open until there is some.
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
@@ -135,11 +137,6 @@ class ServiceAuthority:
         """False while the service cannot write the record: then nothing is forwarded."""
         self._look_at = 0.0
         self._turned_at = self._next_pulse = monotonic()
-
-    @property
-    def errors(self) -> CorrelationIds:
-        """The ids of errors that belong to no call."""
-        return self._errors
 
     @property
     def interval_s(self) -> float:

@@ -28,7 +28,7 @@ from thoughtgate.core.approval import (
 )
 from thoughtgate.core.grant import Grant, Remember
 from thoughtgate.stores.argument_parts import read_part, refuse_incomplete, write_parts
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
 from thoughtgate.stores.local_times import move_approval, move_grant
 from thoughtgate.stores.pins import PinStore
@@ -102,19 +102,15 @@ class Limits(NamedTuple):
 DEFAULT_LIMITS: Final = Limits()
 
 
-class ApprovalStore:
+class ApprovalStore(Store):
     """Approvals and grants, shared by all processes of the user."""
 
     def __init__(self, database: Database, *, alive: Callable[[str], bool] | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         self._alive = alive or database.is_alive
         self.is_shared = database.is_shared
         """Whether a request stays open after its gate died, for the same call at another gate."""
         self._seen: tuple[int, int] | None = None
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
 
     # Reading.
 
@@ -122,10 +118,6 @@ class ApprovalStore:
         """Tell whether anything was written since the last call of this method; very cheap."""
         before, self._seen = self._seen, self._database.state()
         return before != self._seen
-
-    def rev(self) -> int:
-        """Return the number of the latest change."""
-        return int(self._database.read("SELECT value FROM counter WHERE name = 'rev'")[0][0])
 
     def since(self, rev: int) -> list[Approval]:
         """Return every approval that changed after a revision, in the order of the changes."""

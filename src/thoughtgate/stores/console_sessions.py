@@ -6,7 +6,7 @@ one. Forms that were submitted are marked here too: each works once, whichever g
 
 from typing import Final, NamedTuple
 
-from thoughtgate.stores.database import Database
+from thoughtgate.stores.database import Database, Store
 from thoughtgate.stores.used_prompts import UsedPrompts
 
 _OLDEST: Final = (
@@ -24,16 +24,12 @@ class StoredConsoleSession(NamedTuple):
     """On this machine's clock."""
 
 
-class ConsoleSessionStore:
+class ConsoleSessionStore(Store):
     """The signed-in browsers of all gates."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._used = UsedPrompts(database)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
 
     def add(
         self,

@@ -94,6 +94,29 @@ class Database(Protocol):
         """Tell whether the owner of a row may still be running; False only if it may not act."""
 
 
+class Store:
+    """What every set of tables has in common: a database, which several of them may share."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def close(self) -> None:
+        """Close the database, also for the other tables that use it."""
+        self._database.close()
+
+    def state(self) -> tuple[int, int]:
+        """Return a value that differs after any change by any process; very cheap."""
+        return self._database.state()
+
+    def rev(self) -> int:
+        """Return the number of the latest change of the store."""
+        return int(self._database.read("SELECT value FROM counter WHERE name = 'rev'")[0][0])
+
+    def time(self, at: float) -> float:
+        """Return the store's time at a time of this machine's clock."""
+        return self._database.time(at)
+
+
 def next_rev(transaction: Transaction) -> int:
     """Return the next revision number; must run inside an exclusive transaction."""
     query = "UPDATE counter SET value = value + 1 WHERE name = 'rev' RETURNING value"

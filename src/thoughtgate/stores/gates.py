@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.stores.database import Database
+from thoughtgate.stores.database import Store
 
 LIFE_S: Final = 15.0
 """How long a row lasts without being renewed."""
@@ -35,11 +35,8 @@ class RunningGate(NamedTuple):
     """What it says about itself; nothing secret."""
 
 
-class GateStore:
+class GateStore(Store):
     """The rows of all gates."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def renew(self, owner: str, started_at: float, facts: Mapping[str, Any], now: float) -> None:
         """Add the row of a gate, or renew it."""

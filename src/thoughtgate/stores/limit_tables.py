@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from thoughtgate.errors import StoreError
 from thoughtgate.policy.limits import OVERFLOW, Circuit
 from thoughtgate.policy.shared_limits import PORTION_S
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 
 TABLES: Final = ("limit_budgets", "limit_portions", "limit_rates", "limit_calls", "limit_breakers")
 
@@ -73,11 +73,11 @@ class OpenBreaker(NamedTuple):
     open_until: float
 
 
-class LimitTables:
+class LimitTables(Store):
     """The counts of all spaces of a store."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._tidied_at = 0.0
 
     def budgets(self, now: float) -> list[BudgetCount]:

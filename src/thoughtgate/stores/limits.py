@@ -37,7 +37,7 @@ from thoughtgate.policy.shared_limits import (
     rate_answer,
     refilled,
 )
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.limit_tables import BreakerRow, LimitTables
 
 CLOCK_S: Final = 5.0
@@ -74,12 +74,12 @@ class _Budget(NamedTuple):
     epoch: int
 
 
-class LimitStore:
+class LimitStore(Store):
     """The counts of one space, for one process."""
 
     def __init__(self, database: Database, space: str, owner: str) -> None:
         """Count in ``space`` for the process ``owner``."""
-        self._database = database
+        super().__init__(database)
         self._space = space
         self._owner = owner
         self._tables = LimitTables(database)
@@ -94,10 +94,6 @@ class LimitStore:
         """How often the store was asked, for measurements."""
 
     # What the limits of a process use.
-
-    def time(self, now: float) -> float:
-        """Return the store's time."""
-        return self._database.time(now)
 
     def elapsed(self) -> float:
         """Return seconds on a clock that nobody sets, and that does not stop with the process."""
@@ -311,19 +307,14 @@ class LimitStore:
         """Return what may be used of the last portion: nothing if a reset has dropped it."""
         if not ask.held or ask.row != row:
             return 0
-        query = (
-            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
-        )
         values = (self._space, row, self._owner, ask.epoch)
-        return ask.held if transaction.execute(query, values).fetchone() else 0
+        return ask.held if transaction.execute(_FIND_PORTION, values).fetchone() else 0
 
     def _is_ours(self, ask: BudgetAsk) -> bool:
         """Tell whether the last portion of a budget may still be used."""
         self.transactions += 1
-        query = (
-            "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
-        )
-        return bool(self._database.read(query, (self._space, ask.row, self._owner, ask.epoch)))
+        values = (self._space, ask.row, self._owner, ask.epoch)
+        return bool(self._database.read(_FIND_PORTION, values))
 
     def _tell_rest(
         self,

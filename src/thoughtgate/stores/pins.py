@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.approval import APPROVED, DEFINITION_OWNER, Approval
 from thoughtgate.core.definitions.pinned import Definition
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Store, Transaction, next_rev
 
 ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused"
@@ -113,15 +113,8 @@ class PinLine(NamedTuple):
     by: str
 
 
-class PinStore:
+class PinStore(Store):
     """Accepted, held and refused definitions, shared by all processes of the user."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def state(self) -> tuple[int, int]:
-        """Return a value that differs after any change of the store; very cheap."""
-        return self._database.state()
 
     def servers(self) -> list[str]:
         """Return the keys of all servers that have pins."""

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.core.approval import POLICY_OWNER, Approval
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Store, Transaction, next_rev
 
 ACCEPTED: Final = "accepted"
 OFFERED: Final = "offered"
@@ -46,15 +46,8 @@ class AcceptedPolicy(NamedTuple):
     """Position in the order of all changes of the store."""
 
 
-class PolicyStore:
+class PolicyStore(Store):
     """Accepted and offered policies, shared by all processes of the user."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def rev(self) -> int:
-        """Return the number of the latest change of the store."""
-        return int(self._database.read("SELECT value FROM counter WHERE name = 'rev'")[0][0])
 
     def accepted(self, path: str) -> AcceptedPolicy | None:
         """Return what was last accepted for a config file."""

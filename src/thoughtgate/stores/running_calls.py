@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from thoughtgate.core.approval import Approval
-from thoughtgate.stores.database import Database, Transaction
+from thoughtgate.stores.database import Store, Transaction
 
 
 class LostCall(NamedTuple):
@@ -32,11 +32,8 @@ def begin_call(transaction: Transaction, used: Approval, runner: str, at: float)
     )
 
 
-class RunningCalls:
+class RunningCalls(Store):
     """The running calls of all gates."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def end(self, approvals: Iterable[str]) -> None:
         """Forget calls whose end is on the record."""

@@ -9,7 +9,7 @@ Its sender waits until that gate has taken it, so a message that nobody takes is
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.database import Store, next_rev
 
 MESSAGE_S: Final = 10.0
 """How long a message may wait; its sender gives up sooner."""
@@ -23,19 +23,8 @@ class Carried(NamedTuple):
     body: bytes
 
 
-class SessionStore:
+class SessionStore(Store):
     """The ended sessions and the messages of all gates."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
-
-    def state(self) -> tuple[int, int]:
-        """Return a value that differs after any change by any gate; very cheap."""
-        return self._database.state()
 
     # Sessions that have ended.
 

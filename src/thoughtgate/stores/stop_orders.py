@@ -4,7 +4,7 @@ from typing import Final
 
 from thoughtgate.core.approval import POLICY_KIND, Approval, Refusal
 from thoughtgate.policy.stops import ALL, PRINCIPAL, SERVER, StopOrder
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Store, Transaction, next_rev
 
 MAX_ORDERS: Final = 1000
 """Maximum number of orders; who needs more stops everything."""
@@ -12,11 +12,8 @@ MAX_ORDERS: Final = 1000
 _SELECT: Final = "SELECT scope, name, reason, ordered_by, ordered_at FROM stop_orders"
 
 
-class StopStore:
+class StopStore(Store):
     """The stop orders of all gates that share the store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def listed(self) -> tuple[StopOrder, ...]:
         """Return the orders in force, oldest first, with times of this machine's clock.

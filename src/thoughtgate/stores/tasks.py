@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from thoughtgate.core.task import CANCELLED, ID_PREFIX, TRANSITIONS, Task
-from thoughtgate.stores.database import Database, next_rev
+from thoughtgate.stores.database import Database, Store, next_rev
 from thoughtgate.stores.local_times import move_task
 
 _RANDOM_BYTES: Final = 20
@@ -25,7 +25,7 @@ MAX_READ: Final = 1000
 """Maximum number of a principal's tasks in a list; far more than are kept."""
 
 
-class TaskStore:
+class TaskStore(Store):
     """The tasks of one gate, shared by all its processes."""
 
     is_durable = True
@@ -40,15 +40,11 @@ class TaskStore:
         alive: Callable[[str], bool] | None = None,
     ) -> None:
         """Store the tasks of ``gate``; ``owner`` names the process that owns those saved here."""
-        self._database = database
+        super().__init__(database)
         self._gate = gate
         self._owner = owner
         self._alive = alive or database.is_alive
         self._seen: tuple[int, int] | None = None
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
 
     def save(self, task: Task) -> bool:
         """Save a task; False if another process has taken it over, or moved it elsewhere."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from thoughtgate.errors import StoreError
-from thoughtgate.stores.database import Database, Transaction, next_rev
+from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.process_owner import own_name
 
 LEASE_S: Final = 45.0
@@ -102,20 +102,12 @@ def server_key(url: str) -> str:
     return hashlib.sha256(url.encode()).hexdigest()
 
 
-class TokenStore:
+class TokenStore(Store):
     """The table; ``cipher`` is needed to read and to save tokens, not to list or delete rows."""
 
     def __init__(self, database: Database, cipher: Cipher | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         self._cipher = cipher
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
-
-    def state(self) -> tuple[int, int]:
-        """Return a value that differs after any change by any process; very cheap."""
-        return self._database.state()
 
     def save_login(self, key: TokenKey, body: bytes, facts: TokenFacts, now: float) -> None:
         """Save the tokens of a login; they replace those of the same principal and server.

@@ -1,17 +1,10 @@
 """States of prompts that were used: each is inserted once, and kept until it would have expired."""
 
-from thoughtgate.stores.database import Database
+from thoughtgate.stores.database import Store
 
 
-class UsedPrompts:
+class UsedPrompts(Store):
     """The used states of all gates that share the store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def time(self, at: float) -> float:
-        """Return the store's time at a time of this machine's clock."""
-        return self._database.time(at)
 
     def mark(self, nonce: str, expires_at: float, at: float) -> bool:
         """Mark a state as used; False if it was. Both times are the store's.

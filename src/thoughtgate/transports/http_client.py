@@ -432,6 +432,7 @@ class _Connection(asyncio.Protocol):
             return
         if self._is_fresh:
             self._is_fresh = False
+            # A server repeats its heads byte for byte: a known one need not be parsed again.
             known = self._pool.heads.find(data)
             if known is not None:
                 head, end = known

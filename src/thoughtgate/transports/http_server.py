@@ -318,6 +318,7 @@ class _Connection(asyncio.Protocol):
         if self._discarding:
             return
         if self._reading is None and self._current is None and not self._bare:
+            # A client repeats its heads byte for byte: a known one need not be parsed again.
             known = self._server.heads.find(data)
             if known is not None:
                 head, end = known

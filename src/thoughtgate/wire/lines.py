@@ -46,11 +46,6 @@ class LineSplitter:
         self._tail: bytes | None = None
         """The last bytes of a line that is already too long; None if it is not."""
 
-    @property
-    def pending(self) -> int:
-        """Bytes of the unfinished line so far."""
-        return self._length
-
     def feed(self, chunk: bytes) -> list[bytes]:
         """Add a chunk and return the lines that are now complete."""
         first, *rest = chunk.split(b"\n")

@@ -56,11 +56,6 @@ class EventSplitter:
         self._seen = 0
         self._fresh = True
 
-    @property
-    def pending(self) -> int:
-        """Bytes of the unfinished event."""
-        return len(self._held)
-
     def feed(self, chunk: bytes) -> list[Event]:
         """Add a chunk and return the events that are now complete.
 
@@ -140,10 +135,9 @@ def with_one_reading(event: Event) -> Event:
     return event._replace(raw=b"\n".join(lines) + b"\n\n")
 
 
-def render_event(data: bytes, *, ident: bytes | None = None, name: bytes = b"message") -> bytes:
+def render_event(data: bytes) -> bytes:
     """Render an event that contains a message of one line."""
-    head = b"id: %b\n" % ident if ident is not None else b""
-    return b"%bevent: %b\ndata: %b\n\n" % (head, name, data)
+    return b"event: message\ndata: %b\n\n" % data
 
 
 def replace_data(event: Event, data: bytes | None) -> bytes:

@@ -79,19 +79,9 @@ class _Ignored:
         """Ignore a changed list."""
 
 
-def chosen_servers(settings: Settings, names: Iterable[str] = ()) -> list[ServerSettings]:
-    """Return the enabled servers of a config, or those that are named.
-
-    Raises:
-        UsageError: there is no such server.
-    """
-    known = {key: one for key, one in settings.servers.items() if key != "*" and one.enabled}
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"there is no server {name!r}; there are: {', '.join(known) or 'none'}"
-            )
-    return [known[name] for name in names] or list(known.values())
+def chosen_servers(settings: Settings) -> list[ServerSettings]:
+    """Return the enabled servers of a config."""
+    return [one for key, one in settings.servers.items() if key != "*" and one.enabled]
 
 
 def servers_of_agent(agent: str) -> list[ServerSettings]:

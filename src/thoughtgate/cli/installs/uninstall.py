@@ -1,18 +1,14 @@
 """``thoughtgate uninstall``: undo ``thoughtgate install``."""
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from typer import Exit
 
 from thoughtgate.agents.installs.installed_configs import InstalledConfigs
 from thoughtgate.agents.journal import Journal
 from thoughtgate.cli.installs.install import AgentsArgument, ConfigPathOption, agent_types
 from thoughtgate.cli.options import JsonOption, command_app, examples
-from thoughtgate.cli.output import say, write_json
-from thoughtgate.errors import EXIT_FAILURE
+from thoughtgate.cli.unwrap import report_restored
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.wrap.installation import uninstall as restore
 
@@ -45,24 +41,8 @@ def uninstall(
         ]
         outcomes = restore(configs, journals, chosen, str(state))
         unreadable = configs.problems
-    report = {
-        "restored": [str(path) for one in outcomes for path in one.restored],
-        "warnings": [str(problem) for one in outcomes for problem in one.warnings],
-        "problems": [str(problem) for one in outcomes for problem in one.problems]
-        + [str(problem) for problem in unreadable],
-    }
-    if json_:
-        write_json(report)
-    for path in report["restored"]:
-        say(f"restored {path}")
-    for text in report["warnings"]:
-        say(f"warning: {text}")
-    for text in report["problems"]:
-        sys.stderr.write(f"Error: {text}\n")
-    if not outcomes and not unreadable and not json_:
-        say("nothing to restore: no such agent config is installed")
-    if report["problems"]:
-        raise Exit(EXIT_FAILURE)
+    nothing = "" if outcomes else "no such agent config is installed"
+    report_restored(outcomes, unreadable, nothing, as_json=json_)
 
 
 def _is_selected(journal: Journal, agents: Sequence[str], config_path: Path | None) -> bool:

@@ -184,6 +184,7 @@ class ApprovalQueue:
             return refusal(_LIMIT_KINDS.get(asked.kind, "service_unavailable"), asked.text)
         if asked.status == PENDING:
             if not self._held:
+                # Earlier changes concern no call that waits here, so polls need not read them.
                 self._rev = asked.rev
             self._held[call_id] = asked
             self._earliest = min(self._earliest, asked.expires_at)

@@ -159,9 +159,9 @@ class LoginFlow:
 
     # The device flow.
 
-    async def begin_device(self, challenge: Challenge | None = None) -> DevicePrompt:
+    async def begin_device(self) -> DevicePrompt:
         """Return what to show the user; ``LoginError`` if there is no device flow."""
-        found, client = await self._prepare(challenge, "", for_device=True)
+        found, client = await self._prepare(None, "", for_device=True)
         server = found.server
         answer = await request_token(
             self._plan.fetch, server.device_endpoint, client, server.issuer, self._about(found)
@@ -176,7 +176,7 @@ class LoginFlow:
         for link in filter(None, (str(uri), whole)):
             await self._plan.fetch.check_link(link)
         self._device = body
-        return DevicePrompt(str(uri), str(code)[:64], whole, _seconds(body, "expires_in", 600.0))
+        return DevicePrompt(str(uri), str(code)[:64], _seconds(body, "expires_in", 600.0))
 
     async def finish_device(self) -> SignedIn:
         """Wait until the user has signed in on the other device, and store the tokens."""

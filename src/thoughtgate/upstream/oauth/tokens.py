@@ -96,7 +96,6 @@ class DevicePrompt(NamedTuple):
 
     verification_uri: str
     user_code: str
-    verification_uri_complete: str
     expires_in_s: float
 
 
