@@ -37,19 +37,6 @@ ELSEWHERE: Final = {
 }
 """Causes with a scenario of their own, and where it is."""
 
-HERE: Final = {
-    **dict.fromkeys(("answer_timeout", "idle_timeout", "connect_timeout"), "test_failures: slow"),
-    **dict.fromkeys(("proxy_failed", "status_407"), "test_failures: a_proxy_that_does_not_connect"),
-    "session_lost": "test_failures: an_agent_whose_session_is_lost_is_told_so",
-    "start_failed": "test_failed_starts: a_command_that_cannot_be_executed",
-}
-"""Causes with a scenario of their own, and where it is."""
-
-NOT_PROVOKED: Final = {
-    "connection_failed": "for errors of the system that no other cause names; test_connect_errors",
-}
-"""Causes that no server of a test leads to, with the reason."""
-
 NOT_PROVOKED: Final = {
     "connection_failed": "for errors of the system that no other cause names; test_connect_errors",
 }
