@@ -185,8 +185,8 @@ class Still:
         elif "id" in body:
             self.take(b'{"jsonrpc":"2.0","id":%d,"result":{"a":1,"a":2}}' % body["id"])
 
-    def abandon(self, ident: Any) -> bool:
-        return ident is not None
+    def abandon(self, ident: Any, cause: str = "") -> bool:
+        return ident is not None and not cause
 
     async def close(self) -> None: ...
 

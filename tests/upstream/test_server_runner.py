@@ -28,8 +28,8 @@ class Carrier:
 
     def send(self, body: dict[str, Any]) -> None: ...
 
-    def abandon(self, ident: RequestId) -> bool:
-        return ident is not None
+    def abandon(self, ident: RequestId, cause: str = "") -> bool:
+        return ident is not None and not cause
 
     async def close(self) -> None:
         self.exit_code = 0 if self.exit_code is None else self.exit_code

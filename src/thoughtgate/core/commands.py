@@ -28,6 +28,8 @@ class ToServer(NamedTuple):
     """The parsed frame; None for an unreadable frame, which the development profile forwards."""
     detached: bool = False
     """Whether the frame is the gate's own and belongs to no caller."""
+    cause: str = ""
+    """Which failure of the server the frame cancels a request for, if any."""
 
 
 class ToAgent(NamedTuple):

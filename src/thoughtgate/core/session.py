@@ -357,7 +357,7 @@ class Session:
             inspect = inspection_of(verdict)
             self.inputs.inspects_notices |= inspect
             self._open.add(key, sent(asked, at, call_id, inspect))
-            return [*closed, unchecked(ToServer, (message.raw, key, message, False))]
+            return [*closed, unchecked(ToServer, (message.raw, key, message, False, ""))]
         return [*closed, *self._replies.denied(key, asked._replace(call_id=call_id), verdict, at)]
 
     def _server_judged(self, event: events.CallJudged) -> list[Command]:

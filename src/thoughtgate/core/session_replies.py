@@ -38,7 +38,7 @@ from thoughtgate.core.record_events import (
     request_failed,
 )
 from thoughtgate.core.task import lacks_correlation, refusal_kind, with_correlation
-from thoughtgate.errors import LOGIN_REQUIRED
+from thoughtgate.errors import LOGIN_REQUIRED, upstream_error
 from thoughtgate.policy.call import Verdict
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
@@ -63,6 +63,9 @@ MAX_HELD: Final = 32
 
 ORPHAN_AFTER_S: Final = 600.0
 """How long a server may be silent on a request if its config sets no timeout."""
+
+RELAY_GRACE_S: Final = 5.0
+"""How much longer a session waits if our own proxy, which has the same timeout, is in between."""
 
 LATE_FOR_S: Final = 3600.0
 """How long the id of a request that the server has not answered stays reserved."""
@@ -506,9 +509,8 @@ class SessionReplies:
             return []
         kind, text, facts = found
         if kind == "tool_call_timeout":
-            # Our proxy's timer and the session's own run for the same time. Whichever ends first,
-            # the record says the same.
-            return self._out_of_time(key, asked, facts, at)
+            # Should the session's own timer end first, the record says the same.
+            return self._out_of_time(key, asked, facts["cause"], at)
         return self.failed(key, asked, kind, at, text=text, facts=facts)
 
     def relayed_report(self, message: Message, at: float) -> list[Command]:
@@ -546,16 +548,18 @@ class SessionReplies:
 
     def timed_out(self, key: RequestId, asked: PendingRequest, at: float) -> list[Command]:
         """Answer a request that the server has not answered in time, and cancel it there."""
-        facts = {"cause": "idle_timeout" if asked.told else "answer_timeout"}
-        told = self._out_of_time(key, asked, facts, at)
-        return [*told, to_server_frame(render_cancelled(key, NO_ANSWER))]
+        cause = "idle_timeout" if asked.told else "answer_timeout"
+        told = self._out_of_time(key, asked, cause, at)
+        return [*told, to_server_frame(render_cancelled(key, NO_ANSWER))._replace(cause=cause)]
 
     def _out_of_time(
-        self, key: RequestId, asked: PendingRequest, facts: dict[str, Any], at: float
+        self, key: RequestId, asked: PendingRequest, cause: str, at: float
     ) -> list[Command]:
-        kind = "tool_call_timeout"
-        error = {"class": "timeout", "kind": kind, "message": NO_ANSWER}
-        return self.failed(key, asked, kind, at, error=error, status=TIMEOUT, facts=facts)
+        kind, why = "tool_call_timeout", upstream_error(cause)
+        error, text = {"class": "timeout", "kind": kind, "message": NO_ANSWER}, str(why)
+        return self.failed(
+            key, asked, kind, at, error=error, text=text, status=TIMEOUT, facts=why.facts
+        )
 
     def withdrawn(
         self, asked: PendingRequest, at: float, why: str, status: str = CANCELLED, size: int = 0

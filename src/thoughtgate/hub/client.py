@@ -22,6 +22,7 @@ from thoughtgate.core.events import (
     NotSent,
     ServerGone,
     ServerSent,
+    Ticked,
 )
 from thoughtgate.core.session_replies import CALLER_GONE, SessionSettings
 from thoughtgate.core.task import without_task
@@ -286,6 +287,8 @@ class Carried:
     task: asyncio.Task[None] | None = None
     since: float = 0.0
     """When it was forwarded; 0 before that."""
+    told: bool = False
+    """Whether the server has reported progress."""
 
     @property
     def token(self) -> RequestId | None:
@@ -482,7 +485,7 @@ class ServerSession(SessionDriver):
 
     def progress(self, call: Carried, params: dict[str, Any]) -> None:
         """Pass on a server's progress notification, with the client's own token."""
-        token = call.token
+        call.told, token = True, call.token
         if token is not None and call.key in self.calls:
             self.notify_client(PROGRESS, {**params, "progressToken": token}, call.key)
 
@@ -525,15 +528,16 @@ class ServerSession(SessionDriver):
         keys = list(self.calls) if key is None else [key]
         for one in keys:
             if one in self.calls and not self.session.is_open(one):
-                self.drop(one)
+                self.drop(one, is_late=type(event) is Ticked)
 
-    def drop(self, key: RequestId) -> None:
+    def drop(self, key: RequestId, *, is_late: bool = False) -> None:
         """Remove a request that is over, and cancel the work that is still done for it."""
         call = self.calls.pop(key, None)
         self.client.routes.pop(key, None)
         self.client.questions.pop(self._prompted.pop(key, ""), None)
         if call is not None and call.task is not None and call.task is not asyncio.current_task():
-            call.task.cancel()
+            late = "idle_timeout" if call.told else "answer_timeout"
+            call.task.cancel(late if is_late else "")
 
     def _open_stream(self) -> Sink | None:
         return self.client.agent

@@ -159,7 +159,7 @@ class HttpServer:
         if message is not None:
             if message.method == "initialize":
                 self._handshake = message.body, frame.data
-            if message.method != CANCELLED or not self._cancel(message):
+            if message.method != CANCELLED or not self._cancel(message, frame.cause):
                 self._keep_settings(message)
                 self._carrier.post(message.body, frame.data)
         elif frame.key is not None:
@@ -238,10 +238,10 @@ class HttpServer:
             elif len(self._settings) < MAX_RESTORED:
                 self._settings[message.method, uri] = {"uri": uri}
 
-    def _cancel(self, message: Message) -> bool:
+    def _cancel(self, message: Message, cause: str) -> bool:
         """Close the stream of a cancelled request; return whether that replaces the notification."""
         ident: Any = (message.body.get("params") or {}).get("requestId")
-        return type(ident) in {str, int} and self._carrier.abandon(ident)
+        return type(ident) in {str, int} and self._carrier.abandon(ident, cause)
 
 
 async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:

@@ -26,7 +26,7 @@ from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import CALL_END, SERVER_STARTED, Record
 from thoughtgate.core.run_summary import outcome_of
 from thoughtgate.core.server_requests import MEMBER
-from thoughtgate.core.session_replies import ORPHAN_AFTER_S, STOPPING
+from thoughtgate.core.session_replies import ORPHAN_AFTER_S, RELAY_GRACE_S, STOPPING
 from thoughtgate.core.task import wants_task
 from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
@@ -332,17 +332,19 @@ class Governance:
     def _welcome(self, server: str, pid: int) -> dict[str, Any]:
         session = self._open_session(server, pid)
         self.reported.add(server)
-        listed = self.settings.servers.get(server)
+        listed, is_relayed = self.settings.servers.get(server), server in self.relayed
+        timeout_s = (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S
         return {
             "shutdown": self.shutting_down,
             "session_id": session.id,
             "profile": self.governor.policy.profile,
-            "timeout_s": (listed.timeout_s if listed is not None else 0.0) or ORPHAN_AFTER_S,
+            # Our proxy gives up first: it knows the state of the server, and reports it.
+            "timeout_s": timeout_s + RELAY_GRACE_S if is_relayed else timeout_s,
             "offers_tasks": self.governor.offers_tasks,
             "inspect": _INSPECTIONS[self.governor.policy.inspection(server)],
             "max_held": self.settings.holds.connection,
             "withheld": self._withheld,
-            "relayed": server in self.relayed,
+            "relayed": is_relayed,
             "login_page": self.login_page,
             "env": dict(self.own_variables.get(server, {})),
             "log_format": self.settings.telemetry.log_format,

@@ -21,7 +21,7 @@ from thoughtgate.core.negotiation import (
     params_for_legacy,
     params_for_modern,
 )
-from thoughtgate.errors import PeerError, PeerGone, ServerExited, upstream_error
+from thoughtgate.errors import CAUSES, PeerError, PeerGone, ServerExited, upstream_error
 from thoughtgate.gate.background import finish, spawn
 from thoughtgate.gate.clock import monotonic, now
 from thoughtgate.wire.frame import find_id
@@ -79,8 +79,11 @@ class Carrier(Protocol):
     def send(self, body: dict[str, Any]) -> None:
         """Send one message; raises PeerGone if the server cannot be reached."""
 
-    def abandon(self, ident: RequestId) -> bool:
-        """Give up a request; return False if the server must be sent a cancellation."""
+    def abandon(self, ident: RequestId, cause: str = "") -> bool:
+        """Give up a request; return False if the server must be sent a cancellation.
+
+        ``cause`` is the failure of the server that the request is given up for, if any.
+        """
 
     async def close(self) -> None:
         """Disconnect, or stop the process and everything it started."""
@@ -292,7 +295,8 @@ class ServerConnection:
     ) -> Message:
         """Send a request and return its response, which may be an error response.
 
-        Cancelling the caller cancels the request at the server.
+        Cancelling the caller cancels the request at the server. The message of the cancellation is
+        the cause, if it is a failure of the server.
 
         Raises:
             PeerGone: the server ended, or cannot be written to.
@@ -315,8 +319,8 @@ class ServerConnection:
         try:
             self.request({"jsonrpc": "2.0", "id": ident, "method": method, "params": full}, caller)
             return await caller.response
-        except asyncio.CancelledError:
-            self._cancel(ident, method)
+        except asyncio.CancelledError as cancelled:
+            self._cancel(ident, method, next((one for one in cancelled.args if one in CAUSES), ""))
             raise
         finally:
             self.forget(ident)
@@ -400,11 +404,11 @@ class ServerConnection:
                 message = Message(NOTIFICATION, None, body["method"], body, render(body))
                 self._audience.server_sent(message)
 
-    def _cancel(self, ident: int, method: str) -> None:
+    def _cancel(self, ident: int, method: str, cause: str) -> None:
         if self._closing or method == "initialize":
             # Before 2026-07-28, a client must not cancel initialize.
             return
-        if not self._carrier.abandon(ident):
+        if not self._carrier.abandon(ident, cause):
             params = {"requestId": ident, "reason": "nobody waits any more"}
             self.say({"jsonrpc": "2.0", "method": CANCELLED, "params": params})
 

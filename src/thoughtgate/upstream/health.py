@@ -28,7 +28,7 @@ DEGRADED: Final = "degraded"
 
 _DOWN: Final = frozenset({"upstream_connection_failed", "upstream_timeout", "upstream_tls_failed"})
 _DEGRADED: Final = frozenset({"upstream_unauthorized", "upstream_bad_response"})
-_DEGRADED_CAUSES: Final = frozenset({"connection_lost", "answer_timeout"})
+_DEGRADED_CAUSES: Final = frozenset({"connection_lost", "answer_timeout", "idle_timeout"})
 """Failures of one exchange with a server that accepted the connection."""
 _IGNORED_CAUSES: Final = frozenset({"session_lost", "stream_ended", "stopped", "gate_closing"})
 """Not failures of the server: sessions and streams may end at any time."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from thoughtgate.core.commands import ToServer
-from thoughtgate.errors import PeerError
+from thoughtgate.errors import PeerError, upstream_error
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.tool_headers import ToolHeaders
 from thoughtgate.transports.http_client import ClientExchange, HttpPool, Receiver
@@ -107,6 +107,8 @@ class HttpUpstream:
 
     def notify(self, driver: SessionDriver, frame: ToServer) -> None:
         """Send a frame that belongs to none of the agent's requests, such as a cancellation."""
+        if frame.cause:
+            self.health.failed(upstream_error(frame.cause))
         if driver.is_modern:
             return  # 2026-07-28: closing the response stream is the cancellation.
         sent = self._send(driver, b"POST", _session_headers(driver), frame.data, _Ignored())

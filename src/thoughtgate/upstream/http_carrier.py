@@ -144,11 +144,13 @@ class HttpCarrier:
         headers = self._headers(answer.method, body)
         answer.exchange = self._send(b"POST", headers, data, answer)
 
-    def abandon(self, ident: RequestId) -> bool:
+    def abandon(self, ident: RequestId, cause: str = "") -> bool:
         """Close the request's stream; without a session, that is the cancellation."""
         answer = self._open.pop(ident, None)
         if answer is not None:
             answer.abort()
+            if cause and self._health is not None:
+                self._health.failed(upstream_error(cause))
         return not self._has_handshake
 
     async def close(self) -> None:

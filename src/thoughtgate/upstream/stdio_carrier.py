@@ -71,9 +71,9 @@ class StdioCarrier:
             raise PeerGone("the server is not running", "stopped")
         self._child.send(render(body))
 
-    def abandon(self, ident: RequestId) -> bool:
+    def abandon(self, ident: RequestId, cause: str = "") -> bool:
         """Return False: on stdio, a cancellation is a message."""
-        del ident
+        del ident, cause
         return False
 
     async def close(self) -> None:

@@ -32,7 +32,8 @@ MARGIN: Final = 0.25
 SKEW_S: Final = 1.0
 """A token is not sent within this time of its end."""
 RETRY_S: Final = 5.0
-"""How long after a failed renewal the next one is tried, while the old token lasts."""
+"""How long after a failed renewal the next one is tried, while the old token lasts; and after a
+renewed token was refused, because a server could otherwise have one renewed with every call."""
 WAIT_S: Final = 50.0
 """How long to wait for another process that renews."""
 POLL_S: Final = 0.05
@@ -77,6 +78,8 @@ class _Entry:
     stored: StoredTokens
     line: bytes
     timer: asyncio.TimerHandle | None = None
+    kept_until: float = 0.0
+    """Until when the tokens are not renewed because the server refuses them."""
 
     @property
     def is_renewable(self) -> bool:
@@ -158,10 +161,13 @@ class Credentials:
         """Return the error that says how to sign in."""
         if len(self.needs_login) < MAX_PRINCIPALS:
             self.needs_login.add(self._shared or principal)
+        entry = self._entries.get(self._shared or principal)
         if head.status != _UNAUTHORIZED:
             reason = "the server needs permissions that the login did not grant"
-        elif (self._shared or principal) in self._entries:
+        elif entry is not None:
             reason = "the server refused the login"
+            if self._clock() >= entry.kept_until:
+                entry.kept_until = self._clock() + RETRY_S
         else:
             reason = "the server needs a login"
         text = f"{reason} (HTTP {head.status}); run: {self._login_command(principal)}"
@@ -311,6 +317,10 @@ class Credentials:
         if stored is None:
             self._drop(principal)
             return await self._granted(principal, store, challenge) if self._is_machine else b""
+        known = self._entries.get(principal)
+        is_same = known is not None and known.stored.generation == stored.generation
+        if known is not None and is_same and self._clock() < known.kept_until:
+            return b""
         line = self._adopt(principal, stored)
         if line != refused and self._is_sendable(stored):
             return line  # Somebody signed in, or another process renewed it.
