@@ -415,3 +415,15 @@ def test_a_lasting_plan_has_disabled_entries_and_all_projects(tmp_path: Path) ->
     assert plan.problems == ()
     other = discover(plan.search, contents={path: b"{}"}, lasting=True)
     assert (other.entries, other.problems) == ((), ())
+
+
+@pytest.mark.promise("repository-servers")
+def test_opencode_gets_no_server_from_a_reference_in_a_key(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, agent="opencode")
+    text = '{"mcp": {"a": {"type": "local", "command": ["a"]}}, "m{env:NONE}cp": {"b": {}}}'
+    file = scene.write(scene.project / "opencode.json", text)
+
+    (problem,) = scene.plan().problems
+
+    assert problem.file == str(file)
+    assert "only inside values" in problem.message
