@@ -347,7 +347,8 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
 
 def _status(entry: ServerEntry, *, starts: bool, injects: bool) -> tuple[Status, str]:
     """Return an entry's status, with the reason if it cannot be governed."""
-    if is_left_by_wrap([entry.command, *entry.args]):
+    # What is given to the agent at its start is made of the server behind such a shim.
+    if not injects and is_left_by_wrap([entry.command, *entry.args]):
         return "managed", ""
     if not starts:
         return "disabled", ""

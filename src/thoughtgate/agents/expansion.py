@@ -42,8 +42,12 @@ def fillings(env: Mapping[str, str]) -> tuple[Fill, ...]:
 
     The variables as they are, and what a file may contain: nothing, a word, the end of a comment.
     """
-    fixed: list[Fill] = [lambda _, text=text: text for text in ("", "x", "*/")]
-    return (lambda one: env.get(one["name"], "") if one["kind"] == "env" else "x", *fixed)
+    return (
+        lambda one: env.get(one["name"], "") if one["kind"] == "env" else "x",
+        lambda _: "",
+        lambda _: "x",
+        lambda _: "*/",
+    )
 
 
 def filled(value: Any, fill: Fill) -> Any:
