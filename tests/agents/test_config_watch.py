@@ -94,3 +94,16 @@ def test_what_no_file_rewrites_is_noticed_with_the_reason(tmp_path: Path) -> Non
     manifest.write_text(json.dumps({"mcpServers": {"z": {"command": "z"}}}), "utf-8")
     (found,) = watch.added()
     assert (found.file, found.reason) == (str(manifest), "servers of an extension")
+
+
+@pytest.mark.promise("repository-servers")
+def test_the_caller_decides_which_command_lines_are_ours(tmp_path: Path) -> None:
+    user = tmp_path / "home/.cursor/mcp.json"
+    _write(user, {"a": entry()})
+    (tmp_path / "project").mkdir()
+    plan = discover(Search("cursor", env={}, cwd=tmp_path / "project", home=tmp_path / "home"))
+    watch = ConfigWatch(plan, is_ours=lambda argv: argv[0] != "/repo/thoughtgate")
+    assert _names(watch) == []
+
+    _write(user, {"a": entry(), "b": OURS | {"command": "/repo/thoughtgate"}, "c": OURS})
+    assert _names(watch) == ["b"]

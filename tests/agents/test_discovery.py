@@ -415,3 +415,29 @@ def test_a_lasting_plan_has_disabled_entries_and_all_projects(tmp_path: Path) ->
     assert plan.problems == ()
     other = discover(plan.search, contents={path: b"{}"}, lasting=True)
     assert (other.entries, other.problems) == ((), ())
+
+
+@pytest.mark.promise("repository-servers")
+def test_opencode_gets_no_server_from_a_reference_in_a_key(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, agent="opencode")
+    text = '{"mcp": {"a": {"type": "local", "command": ["a"]}}, "m{env:NONE}cp": {"b": {}}}'
+    file = scene.write(scene.project / "opencode.json", text)
+
+    (problem,) = scene.plan().problems
+
+    assert problem.file == str(file)
+    assert "only inside values" in problem.message
+
+
+@pytest.mark.promise("repository-shim")
+def test_a_shim_with_a_run_of_its_own_is_unpacked_where_servers_are_given(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, agent="opencode", argv=("opencode",))
+    words = ["thoughtgate", "shim", "--run", "/repo/run.json", "--", "server"]
+    scene.write(
+        scene.project / "opencode.json", {"mcp": {"a": {"type": "local", "command": words}}}
+    )
+
+    (entry,) = scene.plan_to_inject().entries
+
+    assert (entry.status, entry.skipped) == ("governed", 5)
+    assert scene.inject().governed == ("a",)

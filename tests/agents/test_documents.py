@@ -8,6 +8,7 @@ from thoughtgate.agents.documents import (
     parse_document,
     read_back,
     reads_back_as,
+    references_change_more_than_values,
 )
 from thoughtgate.errors import ConfigError
 
@@ -84,3 +85,25 @@ def test_detached_entries_can_change_without_the_original() -> None:
     copy["t"]["b"]["x"] = 1
     assert values == {"t": {"a": {"l": [1]}, "b": {"l": [2]}}, "other": {}}
     assert copy["other"] is values["other"]
+
+
+REFERENCES = [
+    ('{"a": "{env:V}", "b": ["x{file:./k}y"], // {env:V} as in the docs\n "c": 1}', False),
+    ('{"a": 1}', False),
+    ('{"m{env:NONE}cp": {}}', True),
+    ('{"{file:./key}": {}}', True),
+    ('{"a": "{env:", "b": {"c": "}", "mcp": {}}}', True),
+    ('{"a": {} /* *{env:NONE}/ ,"mcp": {} /* */}', True),
+    ('{"a": {} /* {file:./end} ,"mcp": {} /* */}', True),
+    ('{"a": "{env:QUOTED}"}', True),
+]
+
+
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize(("text", "expected"), REFERENCES)
+def test_a_reference_may_change_nothing_but_the_text_of_a_value(
+    text: str, *, expected: bool
+) -> None:
+    env = {"V": "some value", "QUOTED": '", "mcp": {}, "b": "'}
+    values = parse_document(text.encode(), "json").values
+    assert references_change_more_than_values(text, values, env) is expected

@@ -302,3 +302,16 @@ def test_a_url_beside_a_command_is_no_way_round_the_gate(scene: Scene, entry: st
     assert written["command"] == OURS
     assert not {"url", "httpUrl"} & written.keys()
     assert json.loads(revert(one.content, "json", one.records)) == json.loads(before)
+
+
+@pytest.mark.promise("repository-servers")
+def test_a_debugger_that_an_entry_names_does_not_run_in_place_of_the_shim(scene: Scene) -> None:
+    scene.agent = "vscode"
+    debug = {"debug": {"type": "debugpy", "debugpyPath": "${workspaceFolder}/evil"}}
+    before = {"servers": {"a": {"command": "python", "args": ["s.py"], "dev": debug}}}
+    scene.write(scene.project / ".vscode" / "mcp.json", before)
+
+    (one,) = put_behind_gate(scene.plan()).files
+
+    assert json.loads(one.content)["servers"]["a"].keys() == {"command", "args"}
+    assert json.loads(revert(one.content, "json", one.records)) == before

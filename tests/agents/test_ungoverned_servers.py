@@ -61,3 +61,30 @@ def test_other_agents_have_no_such_way(scene: Scene) -> None:
 def test_a_server_joined_to_the_short_flag_of_codex_is_named(scene: Scene) -> None:
     scene.agent, scene.argv = "codex", ["codex", "-cmcp_servers.db.command=x"]
     assert _places(scene) == ["-c mcp_servers.db"]
+
+
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize(
+    ("agent", "folder", "key"),
+    [
+        ("claude-code", ".claude/agents", "mcpServers:"),
+        ("claude-code", ".claude/agents/deep", '"mcp\\x53ervers":'),
+        ("copilot", ".github/agents", "mcp-servers:"),
+    ],
+)
+def test_servers_of_subagents_are_named(scene: Scene, agent: str, folder: str, key: str) -> None:
+    scene.agent = agent
+    scene.argv = [agent, "--disable-builtin-mcps"]
+    file = scene.write(scene.project / folder / "a.md", f"---\nname: a\n{key}\n  x: 1\n---\nhi")
+    scene.write(scene.project / folder / "b.md", "---\nname: b\n---\nabout mcpServers")
+    assert _places(scene) == [str(file)]
+
+
+def test_more_subagents_than_are_read_are_named_by_their_folder(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thoughtgate.agents.ungoverned_servers._MAX_SUBAGENTS", 1)
+    scene.agent = "claude-code"
+    for name in ("a.md", "b.md"):
+        scene.write(scene.project / ".claude" / "agents" / name, "---\nname: a\n---\n")
+    assert _places(scene) == [str(scene.project / ".claude" / "agents")]

@@ -2,11 +2,12 @@
 
 import pytest
 
+from thoughtgate.core.approval import Decision
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import SERVER_TO_AGENT, message_seen
 from thoughtgate.core.tool_listing import DONE, FAILED, LIST_FIRST
-from thoughtgate.policy.call import DENY, FORWARD
+from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.policy.conditions import parse_conditions
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.rules import Rule, RuleSet
@@ -73,3 +74,45 @@ def test_nothing_is_listed_for_a_policy_without_annotations() -> None:
     assert judge.judge(_question("t")).verdict.action == FORWARD
     judge.replace_policy(_CAREFUL)
     assert judge.judge(_question("t")).verdict == LIST_FIRST
+
+
+@pytest.mark.promise("approval-is-exact")
+@pytest.mark.parametrize(
+    ("later", "kind"),
+    [
+        ({"description": "reads a file"}, ""),
+        ({"description": "sends a file away"}, "policy_drift"),
+        ({"description": "reads a file", "annotations": {"destructiveHint": True}}, "policy_drift"),
+    ],
+)
+def test_an_approval_does_not_cover_a_definition_that_changed_while_the_call_waited(
+    later: dict[str, object], kind: str
+) -> None:
+    judge = Judge(Policy(default=APPROVE), "run")
+    judge.screen("srv", "1", "tools/list", ({"name": "t", "description": "reads a file"},), 1.0)
+    held = judge.judge(_question("t"))
+    judge.screen("srv", "1", "tools/list", ({"name": "t", **later},), 2.0)
+
+    assert judge.settle(held.call_id, Decision(approved=True), 3.0).verdict.kind == kind
+
+
+@pytest.mark.promise("annotations")
+def test_a_held_call_is_judged_by_the_annotations_that_the_server_lists_now() -> None:
+    rules = [
+        Rule("careful", DENY, Selector(), annotations=parse_conditions({"destructiveHint": True})),
+        Rule("ask", APPROVE, Selector()),
+    ]
+    judge = Judge(Policy(default=DENY, rules=RuleSet(rules)), "run")
+    # Without a canonical form, a definition has no digest that could be compared.
+    odd = {"name": "t", "inputSchema": {"maximum": float("inf")}}
+    judge.screen(
+        "srv", "1", "tools/list", ({**odd, "annotations": {"destructiveHint": False}},), 1.0
+    )
+    held = judge.judge(_question("t"))
+    judge.screen(
+        "srv", "1", "tools/list", ({**odd, "annotations": {"destructiveHint": True}},), 2.0
+    )
+
+    settled = judge.settle(held.call_id, Decision(approved=True), 3.0).verdict
+
+    assert (settled.action, settled.rule) == (DENY, "careful")

@@ -90,6 +90,18 @@ def test_a_rotation_that_fails_leaves_the_record_in_its_file(tmp_path: Path) -> 
     assert verify_record(path).is_sound
 
 
+def test_a_rotation_empties_no_file_that_a_link_leads_to(tmp_path: Path) -> None:
+    path, other = tmp_path / "audit.jsonl", tmp_path / "letters"
+    other.write_text("dear")
+    (tmp_path / "audit.jsonl.next").symlink_to(other)
+
+    write_run(path, 60, rotate_bytes=10_000, keep=100)
+
+    assert other.read_text() == "dear"
+    assert not path.is_symlink()
+    assert verify_record(path).is_sound
+
+
 def test_a_lock_that_is_never_given_back_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

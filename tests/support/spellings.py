@@ -24,6 +24,9 @@ _STARTS: Final = (
     "fIlE:",
 )
 
+_SECRETS: Final = ("secret://k:", "secret://@k", "secret://u@k:", "SECRET://@k:")
+"""Authorities that parsers write without their empty parts."""
+
 POLICIES: Final = {
     "default forward": """
 schema: 1
@@ -75,6 +78,8 @@ def attacks(seed: int = SEED, count: int = COUNT) -> Iterator[dict[str, Any]]:
     for number in range(count):
         (make,) = chance.choices(kinds, weights)
         yield request(number, *make(chance))
+    for number, uri in enumerate(_SECRETS, count):
+        yield request(number, "resources/read", {"uri": uri})
 
 
 def _file_uri(chance: random.Random) -> str:

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from tests.support.commands import thoughtgate
 from tests.support.waiting import wait_for
 from tests.support.wraps import Machine, WrappedAgent, entry, text_of
@@ -59,6 +60,17 @@ def test_a_wrapped_entry_that_somebody_unwraps_is_wrapped_again(machine: Machine
         assert run.finish() == 0
     assert machine.config.read_bytes() == original
     assert "governed  1 server: sample" in run.stderr
+
+
+@pytest.mark.promise("repository-servers")
+def test_an_added_program_that_is_called_like_ours_is_named(machine: Machine) -> None:
+    machine.write_sample()
+    with machine.wrap() as run:
+        run.open()
+        words = ["shim", "--server-id", "x", "--run", "/repo/run.json", "--", "server"]
+        _add(machine.config, "fake", {"command": "/repo/thoughtgate", "args": words})
+        run.peer.wait_for_stderr("NOT GOVERNED: fake in")
+        run.finish()
 
 
 def test_a_server_that_cannot_be_governed_is_named_at_once_and_at_the_end(machine: Machine) -> None:

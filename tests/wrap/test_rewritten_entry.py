@@ -7,7 +7,7 @@ import pytest
 from tests.support.agent_files import Scene, server
 
 from thoughtgate.process.own_command import own_command
-from thoughtgate.wrap.rewritten_entry import make_rewrite, run_key
+from thoughtgate.wrap.rewritten_entry import is_our_entry, make_rewrite, run_key
 from thoughtgate.wrap.server_variables import ServerVariables
 
 
@@ -60,3 +60,19 @@ def test_an_entry_with_variables_or_a_shim_of_its_own_says_so_in_words_that_stay
     assert len(words[8]) == 16
     assert words == _words(scene, {})
     assert "secret" not in " ".join(words)
+
+
+@pytest.mark.promise("repository-shim")
+def test_only_our_own_program_with_a_run_of_this_directory_is_ours(tmp_path: Path) -> None:
+    scene, environ = _scene(tmp_path), {"THOUGHTGATE_STATE_DIR": str(tmp_path / "state")}
+    words = [*own_command(), *_words(scene, environ), "server"]
+    assert is_our_entry(words, environ)
+
+    run = words.index("--run") + 1
+    assert not is_our_entry(["/repo/thoughtgate", *words[1:]], environ)
+    assert not is_our_entry(["thoughtgate", "shim", "--run", words[run], "--", "x"], environ)
+    assert not is_our_entry([*words[:run], "/repo/run.json", *words[run + 1 :]], environ)
+    more = [*words[: run + 1], "--governance-endpoint", "http://x", *words[run + 1 :]]
+    assert not is_our_entry(more, environ)
+    assert not is_our_entry(words[: words.index("--")], environ)
+    assert not is_our_entry([], environ)

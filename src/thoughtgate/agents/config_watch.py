@@ -5,7 +5,7 @@ that cannot be read at the moment, because its writer has not finished, keeps it
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -39,9 +39,18 @@ class ConfigWatch:
     begins: whatever is added in between is not behind the gate either.
     """
 
-    def __init__(self, plan: Plan, written: Mapping[Path, bytes] = MappingProxyType({})) -> None:
-        """Begin with what a plan read, and with what was then written into some of its files."""
+    def __init__(
+        self,
+        plan: Plan,
+        written: Mapping[Path, bytes] = MappingProxyType({}),
+        is_ours: Callable[[Sequence[Any]], bool] = is_left_by_wrap,
+    ) -> None:
+        """Begin with what a plan read, and with what was then written into some of its files.
+
+        ``is_ours`` tells whether a command line runs behind the gate.
+        """
         self._search = plan.search
+        self._is_ours = is_ours
         self._signatures: dict[Path, tuple[int, ...] | None] = {}
         self._found: dict[Path, frozenset[Sighting]] = {}
         self._known = frozenset(map(_outside, plan.outside))
@@ -50,7 +59,9 @@ class ConfigWatch:
     def accept(self, added: Iterable[Sighting], written: Mapping[Path, bytes]) -> None:
         """Take what was told as known; of files that were written, what was written."""
         layers = self._layers()
-        texts = [_in_text(text, layers[real]) for real, text in written.items() if real in layers]
+        texts = [
+            self._in_text(text, layers[real]) for real, text in written.items() if real in layers
+        ]
         replaced = {str(layer.path) for real in written for layer in layers.get(real, ())}
         left = (one for one in added if one.file not in replaced)
         self._known = self._known.union(left, *(found for found in texts if found))
@@ -74,11 +85,32 @@ class ConfigWatch:
             signature = _signature(real)
             if real in self._signatures and self._signatures[real] == signature:
                 continue
-            found = _entries(real, layers) if signature is not None else frozenset()
+            found = self._entries(real, layers) if signature is not None else frozenset()
             if found is not None:
                 self._signatures[real], self._found[real] = signature, found
         outside = frozenset(map(_outside, find_ungoverned_servers(self._search)))
         return outside.union(*(self._found.get(real, frozenset()) for real in files))
+
+    def _entries(self, real: Path, layers: list[Layer]) -> frozenset[Sighting] | None:
+        """Return the entries of a file that do not run behind the gate; None if it cannot be read."""
+        try:
+            return self._in_text(read_regular(real, MAX_FILE), layers)
+        except OSError:
+            return None
+
+    def _in_text(self, content: bytes, layers: Sequence[Layer]) -> frozenset[Sighting] | None:
+        try:
+            values = read_back(content.decode(), layers[0].format)
+        except (ValueError, ConfigError, RecursionError):
+            return None
+        return frozenset(
+            Sighting(
+                str(name), str(layer.path), layer.key, json.dumps(raw, sort_keys=True, default=str)
+            )
+            for layer in layers
+            for name, raw in _table(values, layer.key).items()
+            if isinstance(raw, Mapping) and not self._is_ours(argv_of(raw))
+        )
 
 
 def _outside(one: UngovernedServer) -> Sighting:
@@ -92,29 +124,6 @@ def _signature(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _entries(real: Path, layers: list[Layer]) -> frozenset[Sighting] | None:
-    """Return the entries of a file that do not run behind the gate; None if it cannot be read."""
-    try:
-        return _in_text(read_regular(real, MAX_FILE), layers)
-    except OSError:
-        return None
-
-
-def _in_text(content: bytes, layers: Sequence[Layer]) -> frozenset[Sighting] | None:
-    try:
-        values = read_back(content.decode(), layers[0].format)
-    except (ValueError, ConfigError, RecursionError):
-        return None
-    return frozenset(
-        Sighting(
-            str(name), str(layer.path), layer.key, json.dumps(raw, sort_keys=True, default=str)
-        )
-        for layer in layers
-        for name, raw in _table(values, layer.key).items()
-        if isinstance(raw, Mapping) and not is_left_by_wrap(argv_of(raw))
-    )
 
 
 def _table(values: Any, key: KeyPath) -> Mapping[str, Any]:

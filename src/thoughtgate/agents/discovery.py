@@ -16,7 +16,12 @@ from typing import Any, Final
 
 from thoughtgate.agents.catalog import AGENTS, Agent
 from thoughtgate.agents.config_paths import Search, config_layers
-from thoughtgate.agents.documents import ConfigDocument, parse_document, with_file
+from thoughtgate.agents.documents import (
+    ConfigDocument,
+    parse_document,
+    references_change_more_than_values,
+    with_file,
+)
 from thoughtgate.agents.entries import (
     ConfigFile,
     KeyPath,
@@ -117,6 +122,8 @@ def discover(
         return Plan(search, agent, (), (), error.problems, (), ())
     for layer in layers:
         _read(layer, reading)
+    if agent.syntax == "brace-env":
+        _refuse_references_in_text(search, reading)
     if lasting:
         layers = (*layers, *_other_projects(layers, reading))
     entries = _judge(agent, layers, reading, injects=search.injects, lasting=lasting)
@@ -170,6 +177,17 @@ def _read(layer: Layer, reading: _Reading) -> None:
     reading.documents[layer.real] = document
     if layer.strict and document.extra:
         _report_comment(layer, document.extra, reading)
+
+
+def _refuse_references_in_text(search: Search, reading: _Reading) -> None:
+    """Report references whose replacement could add a server, or change a command, unseen."""
+    for real, document in reading.documents.items():
+        file = reading.files[real]
+        if references_change_more_than_values(file.content.decode(), document.values, search.env):
+            message = (
+                "has a {env:…} or {file:…} outside a single value; write it only inside values"
+            )
+            reading.problems.append(Problem("", message, str(file.path)))
 
 
 def _content(path: Path) -> tuple[bytes, int]:
@@ -329,7 +347,8 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
 
 def _status(entry: ServerEntry, *, starts: bool, injects: bool) -> tuple[Status, str]:
     """Return an entry's status, with the reason if it cannot be governed."""
-    if is_left_by_wrap([entry.command, *entry.args]):
+    # What is given to the agent at its start is made of the server behind such a shim.
+    if not injects and is_left_by_wrap([entry.command, *entry.args]):
         return "managed", ""
     if not starts:
         return "disabled", ""

@@ -6,13 +6,14 @@ so the cost of an edit does not grow with the number of servers.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from thoughtgate.agents.entries import Format, KeyPath
 from thoughtgate.agents.entry_shapes import lookup
+from thoughtgate.agents.expansion import filled, fillings
 from thoughtgate.agents.formats import jsonc
 from thoughtgate.agents.formats.toml_document import TomlDocument
 from thoughtgate.errors import ConfigError, Problem
@@ -171,6 +172,19 @@ def reads_back_as(text: str, form: Format, expected: Any) -> bool:
         return bool(read_back(text, form) == expected)
     except (ConfigError, RecursionError):
         return False
+
+
+def references_change_more_than_values(text: str, values: Any, env: Mapping[str, str]) -> bool:
+    """Tell whether replacing references in a text changes more than the texts of its values.
+
+    A reference in a key, in a comment or across several values can make a server of what looks
+    like none.
+    """
+    return any(
+        filled(text, fill) != text
+        and not reads_back_as(filled(text, fill), "json", filled(values, fill))
+        for fill in fillings(env)
+    )
 
 
 def copy_entries(values: Any, entries: Iterable[KeyPath]) -> Any:

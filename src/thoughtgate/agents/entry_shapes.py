@@ -15,7 +15,11 @@ from thoughtgate.agents.entries import KeyPath, Transport
 
 URL_KEYS: Final = ("url", "httpUrl", "serverUrl")
 
+DEBUG_KEY: Final = "dev"
+"""VS Code's key for debugging a server: it can name a program that is run in place of Python."""
+
 REMOTE_KEYS: Final = (
+    DEBUG_KEY,
     *URL_KEYS,
     "headers",
     "headersHelper",

@@ -10,7 +10,7 @@ opencode and VS Code, which are documented to use an empty string or the literal
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 
 Syntax = Literal["none", "shell", "dollar", "env", "brace-env"]
@@ -29,6 +29,36 @@ _PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 
 SIGNS: Final = ("${", "{env:", "{file:")
 """With these begin the references of all agents, also those to inputs and files."""
+
+
+_IN_TEXT: Final = re.compile(r"\{(?P<kind>env|file):(?P<name>[^}]+)\}")
+"""The references that opencode replaces in the text of a file, before it parses the text."""
+
+Fill = Callable[[re.Match[str]], str]
+
+
+def fillings(env: Mapping[str, str]) -> tuple[Fill, ...]:
+    """Return what may take the place of references in a text.
+
+    The variables as they are, and what a file may contain: nothing, a word, the end of a comment.
+    """
+    return (
+        lambda one: env.get(one["name"], "") if one["kind"] == "env" else "x",
+        lambda _: "",
+        lambda _: "x",
+        lambda _: "*/",
+    )
+
+
+def filled(value: Any, fill: Fill) -> Any:
+    """Return a value with the references in all its texts replaced; keys stay as they are."""
+    if isinstance(value, str):
+        # What follows has no end of a reference; looking for one at every beginning is slow.
+        end = value.rfind("}") + 1
+        return _IN_TEXT.sub(fill, value[:end]) + value[end:]
+    if isinstance(value, Mapping):
+        return {key: filled(one, fill) for key, one in value.items()}
+    return [filled(one, fill) for one in value] if isinstance(value, list) else value
 
 
 def undefined_variables(

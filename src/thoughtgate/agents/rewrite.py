@@ -23,7 +23,14 @@ from thoughtgate.agents.documents import (
 from thoughtgate.agents.entries import ConfigFile, KeyPath, ServerEntry
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.agents.entry_environment import moved_keys, sets_environment
-from thoughtgate.agents.entry_shapes import REMOTE_KEYS, URL_KEYS, argv_of, command_keys, lookup
+from thoughtgate.agents.entry_shapes import (
+    DEBUG_KEY,
+    REMOTE_KEYS,
+    URL_KEYS,
+    argv_of,
+    command_keys,
+    lookup,
+)
 from thoughtgate.errors import ConfigError, Problem
 
 ShimArgs = Callable[[ServerEntry], Sequence[str]]
@@ -158,7 +165,7 @@ def _stdio_changes(
     """Return the changes that put a command line behind ``head``."""
     found = command_keys(entry.raw)
     # If an entry has both a URL and a command, some agents use the URL and bypass the gate.
-    bypasses = (*URL_KEYS, env_file.KEY)
+    bypasses = (*URL_KEYS, env_file.KEY, DEBUG_KEY)
     others = [*_removals(entry, document, bypasses), *_emptied(entry, document)]
     if found.is_array:
         return [EntryChange("prepend", found.args, head), *others]

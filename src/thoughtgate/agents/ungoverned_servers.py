@@ -5,16 +5,26 @@ extensions. The caller warns about them.
 """
 
 import json
+import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.agents.atomic import read_regular
 from thoughtgate.agents.config_paths import Search, copilot_home, flag_values, gemini_home
 from thoughtgate.agents.entries import UngovernedServer
 from thoughtgate.agents.injection.codex_plugins import plugins_with_servers
 
 _MAX_MANIFEST: Final = 4 * 1024 * 1024
 """Maximum bytes read of a manifest; real ones have a few kilobytes."""
+
+_MAX_SUBAGENTS: Final = 500
+"""Files below one folder that are read, as often as the config files are looked at."""
+
+_OWN_SERVERS: Final = re.compile(rb"(?i)mcp-?servers|\\[xuU]")
+"""The key of a subagent's servers, or an escape with which YAML could write it."""
 
 _AS_TEXT: Final = "servers given as JSON text; put them into a file"
 
@@ -46,6 +56,29 @@ def _claude_code(search: Search) -> Iterator[UngovernedServer]:
     for directory in sorted(set(_install_paths(installed))):
         if (Path(directory) / ".mcp.json").is_file():
             yield UngovernedServer(str(Path(directory) / ".mcp.json"), "servers of a plugin")
+    if "--strict-mcp-config" not in search.argv:
+        yield from subagents(home, *(one / ".claude" for one in (search.cwd, *search.cwd.parents)))
+
+
+def subagents(*folders: Path) -> Iterator[UngovernedServer]:
+    """Return the definitions of subagents, below some folders, that have servers of their own."""
+    for folder in dict.fromkeys(folders):
+        found = [*islice((folder / "agents").rglob("*.md"), _MAX_SUBAGENTS + 1)]
+        for file in sorted(found[:_MAX_SUBAGENTS]):
+            if _has_own_servers(file):
+                yield UngovernedServer(str(file), "servers of a subagent")
+        if len(found) > _MAX_SUBAGENTS:
+            yield UngovernedServer(str(folder / "agents"), "more subagents than the gate reads")
+
+
+def _has_own_servers(file: Path) -> bool:
+    """Tell whether a subagent's head may define servers; YAML can write a key in many ways."""
+    try:
+        text = read_regular(file, _MAX_MANIFEST)
+    except OSError:  # the agent cannot read it either
+        return False
+    head = text.removeprefix(BOM_UTF8).lstrip().removeprefix(b"---").partition(b"\n---")[0]
+    return _OWN_SERVERS.search(head) is not None
 
 
 def _codex(search: Search) -> Iterator[UngovernedServer]:
@@ -86,12 +119,19 @@ def _copilot(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--additional-mcp-config"):
         if not value.startswith("@"):
             yield UngovernedServer("--additional-mcp-config", _AS_TEXT)
-    yield from copilot_plugins(search)
-    yield from copilot_builtin(search)
+    yield from copilot_own(search)
 
 
-def copilot_plugins(search: Search) -> Iterator[UngovernedServer]:
-    """Return the plugins of Copilot that may have servers."""
+def copilot_own(search: Search) -> Iterator[UngovernedServer]:
+    """Return what Copilot has servers from besides its config files and its command line."""
+    yield from _copilot_plugins(search)
+    yield from _copilot_builtin(search)
+    places = (search.cwd, *search.cwd.parents)
+    projects = [one / name for one in places for name in (".github", ".claude")]
+    yield from subagents(copilot_home(search), *projects)
+
+
+def _copilot_plugins(search: Search) -> Iterator[UngovernedServer]:
     folders = sorted((copilot_home(search) / "installed-plugins").glob("*/*"))
     folders += [search.cwd / value for value in flag_values(search.argv, "--plugin-dir")]
     for folder in folders:
@@ -99,8 +139,7 @@ def copilot_plugins(search: Search) -> Iterator[UngovernedServer]:
             yield UngovernedServer(str(folder), "servers of a plugin")
 
 
-def copilot_builtin(search: Search) -> Iterator[UngovernedServer]:
-    """Return the servers that are part of Copilot, unless the command line disables them."""
+def _copilot_builtin(search: Search) -> Iterator[UngovernedServer]:
     if "--disable-builtin-mcps" not in search.argv:
         yield UngovernedServer(
             "github-mcp-server", "built into Copilot; --disable-builtin-mcps switches it off"

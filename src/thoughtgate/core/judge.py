@@ -81,6 +81,8 @@ MAX_SESSIONS: Final = 10_000
 MAX_SAID: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
 
+_REDEFINED: Final = "the server changed the definition of the tool while the call waited"
+
 _LIST_FIRST: Final = Ruling(LIST_FIRST, "", ())
 
 
@@ -407,11 +409,13 @@ class Judge:
         if calls is None:
             return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
         for call in calls:
+            annotations, definition = self._listed(call)
+            if definition and call.definition and definition != call.definition:
+                return Verdict(DENY, "definitions", "policy_drift", _REDEFINED)
             if self._needs_facts:
                 call = call._replace(facts=self.facts.of(call.principal, at))  # noqa: PLW2901
-            again = self._evaluate(
-                call._replace(session_calls=before), at, counted=(FORWARD, APPROVE)
-            )
+            now = call._replace(session_calls=before, annotations=annotations)
+            again = self._evaluate(now, at, counted=(FORWARD, APPROVE))
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held, or it is stopped.
                 is_own = again.gate == STOP or again.kind in {*THROTTLES, DEFINITION_HELD}
@@ -421,6 +425,13 @@ class Judge:
         inspect = self._inspects.result_inspection(held.call.server) if self._inspects else 0
         given = Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
         return given._replace(inspect=inspect) if inspect else given
+
+    def _listed(self, call: Call) -> tuple[dict[str, Any] | None, str]:
+        """Return what the server says now of a held call's tool, as far as that is known."""
+        said, definition = (
+            self.tools.find(call.server, call.name) if call.kind == TOOL else UNLISTED
+        )
+        return (call.annotations if said is None else said), definition
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """Forward everything in the development profile; the record says what would be blocked."""

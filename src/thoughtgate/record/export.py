@@ -72,7 +72,7 @@ def _taken(buffer: io.StringIO) -> str:
     return text
 
 
-_FORMULAS: Final = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+_FORMULAS: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What begins a formula; some spreadsheets also take the wide forms."""
 
 

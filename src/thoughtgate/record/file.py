@@ -264,7 +264,10 @@ class RecordFile:
 
     def _fresh(self, line: bytes) -> int:
         fresh = self.path.with_name(f"{self.path.name}.next")
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        # What a killed rotation left, or a link that a repository has there: it must not choose
+        # which file is emptied.
+        fresh.unlink(missing_ok=True)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         fd = os.open(fresh, flags, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)

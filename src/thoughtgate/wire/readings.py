@@ -47,7 +47,7 @@ _DEFAULT_PORTS: Final = {
 
 _NAME: Final = r"[A-Za-z0-9_!$&'()*+,;=:@.~-]"
 _PLAIN: Final = re.compile(
-    r"(?:file://(?=/[^?#]*\Z)"
+    r"(?:file://(?=/(?:[^?#]*[^/?#])?\Z)"
     r"|(?:https?|wss?|ftp)://(?!xn--|[^/]*\.xn--)(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*(?=/)"
     r"|(?!(?:file|https?|wss?|ftp):)[a-z][a-z0-9+.-]*://[a-z0-9.-]*)"
     rf"(?:/(?!\.\.?(?:[/?#]|\Z)){_NAME}+)*/?"
@@ -145,10 +145,11 @@ def _special(scheme: str, rest: str) -> Iterator[str]:
     host = authority[2:]
     # A drive is no host. Many programs ignore the host, others take it for the first folder.
     for place in (path, f"/{host}{path}") if host else (path,):
-        for one in _paths(_drive_path(place or "/")):
+        for one in _paths(_drive_path(place or "/"), drives=True):
             yield f"file://{one}{tail}"
-            # What opens a file does not look at the query.
+            # What opens a file looks neither at the query nor at a slash at the end.
             yield f"file://{one}"
+            yield f"file://{one.rstrip('/') or '/'}"
 
 
 def _split(rest: str) -> tuple[str, str, str]:
@@ -175,14 +176,14 @@ def _authorities(scheme: str, authority: str) -> Iterator[str]:
     if not authority:
         return
     user, at, host = authority[2:].rpartition("@")
-    hosts = {host.lower(): None}
-    port = _DEFAULT_PORTS.get(scheme)
-    if port is not None:
-        name, colon, number = host.rpartition(":")
-        if not colon or not (number.isdecimal() or not number):
-            name, number = host, ""
-        number = number.lstrip("0") or ("0" if number else "")
-        shown = "" if number in {"", port} else f":{number}"
+    name, colon, number = host.rpartition(":")
+    if not colon or not (number.isdecimal() or not number):
+        name, number = host, ""
+    number = number.lstrip("0") or ("0" if number else "")
+    shown = "" if number in {"", _DEFAULT_PORTS.get(scheme)} else f":{number}"
+    # Only hosts of known schemes are in lower case for a parser.
+    hosts = dict.fromkeys((host, host.lower(), name + shown, name.lower() + shown))
+    if scheme in _DEFAULT_PORTS:
         hosts |= {one + shown: None for one in _host_names(name)}
     for one in hosts:
         yield f"//{user}{at}{one}"
@@ -197,7 +198,11 @@ def _host_names(host: str) -> Iterator[str]:
         name = unicodedata.normalize("NFKC", name).casefold().replace("\u3002", ".")
         yield name
         try:
-            yield name.encode("idna").decode("ascii")
+            coded = name.encode("idna")
+            # Without the characters that a host ignores, such as a soft hyphen.
+            yield coded.decode("idna")
+            name = coded.decode("ascii")
+            yield name
         except UnicodeError:
             return
     elif "xn--" in name:
@@ -259,10 +264,17 @@ def _drive_path(path: str) -> str:
     return path
 
 
-def _paths(path: str) -> Iterator[str]:
-    """Yield the path as parsers resolve it, and as a file system does."""
+def _paths(path: str, *, drives: bool = False) -> Iterator[str]:
+    """Yield the path as parsers resolve it, as a file system does, and as one after the other do.
+
+    With ``drives``, a parser never removes a drive from the beginning of a path.
+    """
     dotted = _ENCODED_DOT.sub(".", path)
-    yield _resolve(path if dotted == path else _with_plain_dots(path), collapse=False)
+    plain = path if dotted == path else _with_plain_dots(path)
+    found = {_resolve(plain, collapse=False, drives=one): None for one in {False, drives}}
+    for parsed in found:
+        yield parsed
+        yield _SLASHES.sub("/", parsed)
     yield without_dot_segments(dotted)
 
 
@@ -281,7 +293,7 @@ def without_dot_segments(path: str) -> str:
     return _resolve(_SLASHES.sub("/", path), collapse=True)
 
 
-def _resolve(path: str, *, collapse: bool) -> str:
+def _resolve(path: str, *, collapse: bool, drives: bool = False) -> str:
     if "." not in path:
         return path
     kept: list[str] = []
@@ -289,7 +301,8 @@ def _resolve(path: str, *, collapse: bool) -> str:
     for number, segment in enumerate(segments):
         if segment == "..":
             # The empty segment before the first slash is the root.
-            if len(kept) > 1 or (kept and kept[0]):
+            is_drive = drives and len(kept) == 2 and _DRIVE.fullmatch(kept[1])  # noqa: PLR2004
+            if (len(kept) > 1 or (kept and kept[0])) and not is_drive:
                 kept.pop()
         elif segment != "." and (segment or not collapse or number in {0, len(segments) - 1}):
             kept.append(segment)

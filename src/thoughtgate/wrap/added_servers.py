@@ -5,9 +5,9 @@ named at once, in the record, in ``thoughtgate status`` and at the end of the ru
 file that was deleted.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from thoughtgate.agents.config_watch import ConfigWatch, Sighting
 from thoughtgate.agents.discovery import Plan
@@ -40,6 +40,7 @@ class AddedServers:
         note: Callable[[Record], None],
         say: Callable[[str], None],
         take_in: TakeIn | None,
+        is_ours: Callable[[Sequence[Any]], bool],
     ) -> None:
         """Begin with what the agent was given.
 
@@ -50,8 +51,9 @@ class AddedServers:
             note: puts an event on record.
             say: prints a line for the user.
             take_in: rewrites new servers; None if this run rewrites no file.
+            is_ours: tells whether a command line runs behind the gate.
         """
-        self._watch = ConfigWatch(plan, outcome.written)
+        self._watch = ConfigWatch(plan, outcome.written, is_ours)
         self._missing = dict.fromkeys(map(Path, outcome.files), 0)
         self._report = report
         self._note = note

@@ -6,15 +6,15 @@ agent's files or given to it at its start.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.entry_environment import ENTRY_OPTION
 from thoughtgate.agents.rewrite import Rewrite, rewrite
-from thoughtgate.gate.run_file import run_path
+from thoughtgate.gate.run_file import run_path, runs_directory
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.process.own_command import own_command
 from thoughtgate.wrap.remote_servers import Remotes
@@ -23,11 +23,33 @@ from thoughtgate.wrap.server_variables import ServerVariables
 
 KEY_LENGTH: Final = 16
 
+_OPTIONS: Final = frozenset({"--server-id", "--run", "--skip", ENTRY_OPTION})
+
 
 def run_key(plan: Plan) -> str:
     """Return the key of a run, which is the same whenever an agent is wrapped in the same place."""
     where = "\0".join([plan.agent.type, str(plan.search.cwd), str(plan.search.config_path or "")])
     return sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:KEY_LENGTH]
+
+
+def is_our_entry(argv: Sequence[Any], environ: Mapping[str, str]) -> bool:
+    """Tell whether a command line runs our own shim with a run of this state directory.
+
+    Anybody can call a program ``thoughtgate``, and give a shim another service.
+    """
+    own = [*own_command(), "shim"]
+    words = list(argv[len(own) :])
+    if list(argv[: len(own)]) != own or "--" not in words:
+        return False
+    options = words[: words.index("--")]
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    run = given.get("--run")
+    return (
+        len(options) == 2 * len(given)
+        and given.keys() <= _OPTIONS
+        and isinstance(run, str)
+        and os.path.dirname(run) == runs_directory(environ)  # noqa: PTH120 - as the shim has it
+    )
 
 
 def make_rewrite(

@@ -54,7 +54,7 @@ from thoughtgate.wrap.agent_process import AgentProcess
 from thoughtgate.wrap.injected_files import is_first_time
 from thoughtgate.wrap.remote_servers import Remotes
 from thoughtgate.wrap.remotes_file import remotes_path
-from thoughtgate.wrap.rewritten_entry import make_rewrite
+from thoughtgate.wrap.rewritten_entry import is_our_entry, make_rewrite
 from thoughtgate.wrap.server_report import ServerReport
 from thoughtgate.wrap.server_variables import ServerVariables
 from thoughtgate.wrap.strategy import Injecting, Outcome, Rewriting, Strategy
@@ -330,6 +330,7 @@ class Wrap:
             note=note,
             say=self._say,
             take_in=None if take_in is None else lambda: take_in(self._make),
+            is_ours=lambda argv: is_our_entry(argv, self._around.environ),
         )
         return self._added
 

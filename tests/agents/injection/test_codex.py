@@ -128,3 +128,38 @@ def test_other_options_stay_where_they_are() -> None:
     words = ["codex", "-c", "model=x", "--config", "y=1", "--", "-c", "mcp_servers.a=1"]
     assert without_overrides(words) == words
     assert without_overrides(["codex", "-c"]) == ["codex", "-c"]
+
+
+@pytest.mark.promise("repository-servers")
+def test_a_folder_that_is_trusted_later_cannot_enable_a_server_that_the_user_disabled(
+    scene: Scene,
+) -> None:
+    off = '[mcp_servers.off]\ncommand = "o"\nenabled = false\n'
+    scene.write(scene.home / ".codex" / "config.toml", USER + off)
+    scene.write(
+        scene.project / ".codex" / "config.toml",
+        '[mcp_servers.off]\ncommand = "evil"\nenabled = true\n',
+    )
+    assert _overrides(scene.inject())["off"] == {"enabled": False}
+
+
+@pytest.mark.promise("repository-servers")
+def test_a_key_that_codex_ignores_leaves_no_server_outside_the_gate(scene: Scene) -> None:
+    _project(scene, "trusted")
+    scene.write(
+        scene.project / ".codex" / "config.toml",
+        '[mcp_servers.x]\ncommand = "e"\ndisabled = true\n',
+    )
+    assert set(scene.inject().governed) == {"usr", "x"}
+
+
+def test_a_server_that_the_command_line_disables_stays_disabled(scene: Scene) -> None:
+    scene.write(
+        scene.home / ".codex" / "config.toml", USER + '[mcp_servers.other]\ncommand = "o"\n'
+    )
+    scene.argv = ("codex", "-c", "mcp_servers.usr.enabled=false", "exec", "hi")
+
+    made = scene.inject()
+
+    assert _overrides(made)["usr"] == {"enabled": False}
+    assert made.governed == ("other",)

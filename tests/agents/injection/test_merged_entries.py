@@ -29,6 +29,6 @@ def test_layers_are_merged_to_one_command_and_dangerous_variables_are_emptied(
     assert both is not None
     assert both["command"] == head("a")[0]
     assert emptied(stack) == {"env": {"LD_PRELOAD": ""}}
-    assert is_off(stack)
-    assert not is_off(stack[:1])
+    assert is_off(found, stack)
+    assert not is_off(found, stack[:1])
     assert merged_value(found, []) is None

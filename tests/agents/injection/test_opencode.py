@@ -10,6 +10,8 @@ from tests.support.agent_files import Scene, head
 from thoughtgate.agents.injection.injection import Injection
 from thoughtgate.agents.injection.opencode import VARIABLE
 
+ENTRY = {"type": "local", "command": ["run"]}
+
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
@@ -88,3 +90,16 @@ def test_plugins_are_warned_about_unless_they_are_left_out(scene: Scene) -> None
     assert str(plugin) in warning
     scene.argv = ("opencode", "--pure")
     assert scene.inject().warnings == ()
+
+
+@pytest.mark.parametrize("place", ["opencode.json", ".opencode/opencode.json"])
+def test_a_plugin_that_a_config_names_is_warned_about(scene: Scene, place: str) -> None:
+    file = scene.write(scene.project / place, {"plugin": ["./p.ts"], "mcp": {"a": ENTRY}})
+    (warning,) = scene.inject().warnings
+    assert str(file) in warning
+
+
+@pytest.mark.promise("repository-servers")
+def test_a_key_that_opencode_ignores_leaves_no_server_outside_the_gate(scene: Scene) -> None:
+    scene.write(scene.project / "opencode.json", {"mcp": {"a": {**ENTRY, "disabled": True}}})
+    assert scene.inject().governed == ("a",)

@@ -53,7 +53,7 @@ def test_a_record_on_a_stream_cannot_be_asked(tmp_path: Path) -> None:
         find_place(None, str(config))
 
 
-@pytest.mark.parametrize("first", ["=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+@pytest.mark.parametrize("first", ["=", "\n=", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_csv_cannot_run_in_a_spreadsheet(capsys: pytest.CaptureFixture[str], first: str) -> None:
     write_csv(["tool", "started_at"], [{"tool": f"{first}HYPERLINK(1)", "started_at": T0}])
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))

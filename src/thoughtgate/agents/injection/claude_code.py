@@ -5,21 +5,17 @@ private file. Claude Code expands ``${V}`` in it as in its own files.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
-from thoughtgate.agents.atomic import read_regular
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.injection.claude_approvals import ClaudeApprovals, claude_settings_directory
 from thoughtgate.agents.injection.command_line import with_arguments, without_flag
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.whole_entries import whole_entries
+from thoughtgate.agents.ungoverned_servers import subagents
 
 CONFIG: Final = "--mcp-config"
 STRICT: Final = "--strict-mcp-config"
-_MAX_AGENT: Final = 1024 * 1024
-"""Maximum bytes of a file that defines a subagent."""
-
 SUBCOMMANDS: Final = frozenset(
     {
         *("agents", "attach", "auth", "auto-mode", "config", "doctor", "gateway", "import"),
@@ -59,8 +55,5 @@ def _warnings(given: Governed) -> Iterator[str]:
     if not {"--bg", "--background"}.isdisjoint(given.command):
         yield "a session in the background loses its servers when the command above ends"
     search = given.plan.search
-    for folder in (claude_settings_directory(search), search.cwd / ".claude"):
-        for file in sorted((folder / "agents").glob("*.md")):
-            with suppress(OSError):
-                if b"\nmcpServers:" in read_regular(file, _MAX_AGENT).partition(b"\n---")[0]:
-                    yield f"{file}: the servers that it defines are not started in this run"
+    for one in subagents(claude_settings_directory(search), search.cwd / ".claude"):
+        yield f"{one.place}: the servers that it defines are not started in this run"

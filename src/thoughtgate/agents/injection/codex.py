@@ -33,7 +33,11 @@ def inject(given: Governed) -> Injection:
     governed, outside, left_out = [], [], []
     for name, stack in given.stacks().items():
         trusted = [entry for entry in stack if trust.covers(entry.layer)]
-        if is_off(trusted):
+        if is_off(given, trusted):
+            if len(stack) > 1:
+                # The user's flag is not passed on, and a folder that is trusted during the session
+                # could enable the server.
+                servers[name] = {"enabled": False}
             continue
         value = merged_value(given, trusted)
         if not trusted:

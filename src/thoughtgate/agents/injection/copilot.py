@@ -16,7 +16,7 @@ from thoughtgate.agents.injection.command_line import first_word_of, with_argume
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.records import read_json, texts
 from thoughtgate.agents.injection.whole_entries import whole_entries
-from thoughtgate.agents.ungoverned_servers import copilot_builtin, copilot_plugins
+from thoughtgate.agents.ungoverned_servers import copilot_own
 
 SUBCOMMANDS: Final = frozenset(
     {"config", "help", "init", "login", "lsp", "mcp", "plugin", "update"}
@@ -53,7 +53,7 @@ def inject(given: Governed) -> Injection:
         found.governed,
         files=(file,),
         left_out=found.left_out,
-        outside=(*found.outside, *copilot_plugins(search), *copilot_builtin(search)),
+        outside=(*found.outside, *copilot_own(search)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.entry_environment import moved_keys
-from thoughtgate.agents.entry_shapes import argv_of, is_switched_off, lookup, merge_keys
+from thoughtgate.agents.entry_shapes import argv_of, lookup, merge_keys, will_start
 from thoughtgate.agents.injection.injection import Governed
 
 
@@ -24,12 +24,12 @@ def merged_value(given: Governed, stack: Iterable[ServerEntry]) -> dict[str, Any
     return merged if argv_of(merged) else None
 
 
-def is_off(stack: Iterable[ServerEntry]) -> bool:
-    """Tell whether the layers of one name disable the server."""
+def is_off(given: Governed, stack: Iterable[ServerEntry]) -> bool:
+    """Tell whether the layers of one name disable the server with the key that the agent heeds."""
     merged: dict[str, Any] = {}
     for entry in stack:
         merged = merge_keys(merged, entry.raw)
-    return is_switched_off(merged)
+    return not will_start(merged, given.plan.agent)
 
 
 def emptied(stack: Sequence[ServerEntry]) -> dict[str, Any]:

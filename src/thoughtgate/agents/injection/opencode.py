@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.agents.config_paths import config_layers
 from thoughtgate.agents.documents import parse_document
-from thoughtgate.agents.entries import ServerEntry, UngovernedServer
+from thoughtgate.agents.entries import ConfigFile, ServerEntry, UngovernedServer
 from thoughtgate.agents.entry_shapes import argv_of, merge_keys
 from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
@@ -27,7 +28,7 @@ def inject(given: Governed) -> Injection:
     servers: dict[str, Mapping[str, Any]] = {}
     governed, outside = [], []
     for name, stack in given.stacks().items():
-        if is_off(stack):
+        if is_off(given, stack):
             continue
         value = merged_value(given, stack)
         if value is None:
@@ -66,17 +67,22 @@ def _with_absolute_files(word: Any, stack: list[ServerEntry]) -> Any:
 
 def _plugins(given: Governed) -> list[str]:
     """Return a warning if plugins run, which may change servers after everything else."""
-    search = given.plan.search
     if "--pure" in given.command:
         return []
-    folders = [search.xdg_config / "opencode", search.cwd / ".opencode"]
+    folders = dict.fromkeys(layer.path.parent for layer in config_layers(given.plan.search))
     found = [
         one
         for folder in folders
         for kind in ("plugin", "plugins")
         for one in (folder / kind).glob("*.[jt]s")
     ]
+    found += [file.path for file in given.plan.files if _names_plugins(file)]
     return [
         f"{one}: a plugin can add servers that are not governed; --pure leaves plugins out"
         for one in found[:1]
     ]
+
+
+def _names_plugins(file: ConfigFile) -> bool:
+    values = parse_document(file.content, file.format, file=str(file.path)).values
+    return isinstance(values, Mapping) and bool(values.get("plugin"))
