@@ -174,4 +174,4 @@ def test_a_process_that_no_wrap_started_gets_the_run_that_its_entry_names(
         assert find_run_file(place) == named
     finally:
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        reap(pid)
