@@ -56,11 +56,11 @@ REAL_SERVERS := @modelcontextprotocol/server-sequential-thinking @modelcontextpr
 	mcp-server-kubernetes chrome-devtools-mcp exa-mcp-server @antv/mcp-server-chart \
 	@brave/brave-search-mcp-server figma-developer-mcp mongodb-mcp-server @sentry/mcp-server
 # Agents that list their servers without any account. npm picks the versions that the Node it
-# runs on can run, so a new Node comes first.
+# runs on can run, so a new Node comes first. Of Kilo, some versions have no program for Linux.
 AGENT_HOME := $(NODE_HOME)/agents
 AGENT_PACKAGES := @anthropic-ai/claude-code @openai/codex opencode-ai \
 	@google/gemini-cli @github/copilot @qwen-code/qwen-code @qoder-ai/qodercli @continuedev/cli \
-	droid @xai-official/grok @aaif/goose
+	droid @xai-official/grok @aaif/goose @kilocode/cli@7.7.7
 
 BALANCERS := nginx haproxy
 # Program and Debian package.

@@ -54,6 +54,14 @@ NOTES: Final = {
             "the servers of an opencode server that you attach to",
         ),
     ),
+    "kilo": Note(
+        "the variable `KILO_CONFIG_CONTENT`, which Kilo merges over its files. It contains command lines of shims and no secrets.",
+        "Kilo never asks, so every server in its files is given.",
+        (
+            "servers that a plugin adds; `wrap` warns if there are plugins, and `--pure` leaves them out",
+            "the servers of a Kilo server that you attach to",
+        ),
+    ),
     "qwen": Note(
         "`--mcp-config=FILE` with `--allowed-mcp-server-names`, where FILE is private and is removed at the end.",
         "A server of a project is given only if `~/.qwen/mcpApprovals.json` approves exactly this entry. `mcp.excluded` and `mcp.allowed` count.",

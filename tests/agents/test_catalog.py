@@ -11,9 +11,10 @@ def test_every_type_that_can_be_named_is_in_the_table() -> None:
     assert all(agent.type == name for name, agent in AGENTS.items())
 
 
-def test_only_codex_and_opencode_join_entries_key_by_key() -> None:
+def test_only_codex_opencode_and_kilo_join_entries_key_by_key() -> None:
     assert {agent.type for agent in AGENTS.values() if agent.merge == "keys"} == {
         "codex",
+        "kilo",
         "opencode",
     }
 

@@ -134,6 +134,25 @@ def test_gemini_reads_the_user_the_cwd_and_the_system(scene: Scene) -> None:
     assert mac[-1] == scene.top / "machine/Library/Application Support/GeminiCli/settings.json"
 
 
+def test_kilo_reads_every_place_in_order(scene: Scene) -> None:
+    env = {"KILO_CONFIG": "/k.jsonc", "KILO_CONFIG_DIR": "/kd"}
+    paths = _paths(_search(scene, "kilo", env=env))
+    order = [
+        scene.home / ".config/kilo/config.json",
+        scene.home / ".config/kilo/kilo.jsonc",
+        scene.home / ".config/kilo/opencode.json",
+        Path("/k.jsonc"),
+        scene.project / "kilo.json",
+        scene.project / "opencode.json",
+        scene.project / ".kilocode/kilo.json",
+        scene.project / ".kilo/kilo.json",
+        scene.home / ".kilo/kilo.json",
+        Path("/kd/kilo.jsonc"),
+    ]
+    assert sorted(order, key=paths.index) == order
+    assert scene.project / ".opencode/opencode.json" not in paths
+
+
 def test_opencode_reads_every_place_in_order(scene: Scene) -> None:
     env = {"OPENCODE_CONFIG": "/o.jsonc", "OPENCODE_CONFIG_DIR": "/od"}
     paths = _paths(_search(scene, "opencode", env=env))

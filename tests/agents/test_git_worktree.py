@@ -8,7 +8,8 @@ from tests.support.agent_files import Scene, put_behind_gate, server
 
 from thoughtgate.agents import git_worktree
 from thoughtgate.agents.journal import find_journals
-from thoughtgate.agents.wrapped_configs import WrappedConfigs, restore_orphan
+from thoughtgate.agents.left_configs import restore_orphan
+from thoughtgate.agents.wrapped_configs import WrappedConfigs
 
 
 @pytest.fixture

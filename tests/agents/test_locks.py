@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import ending, read_line
 
-from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, agent_lock
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, agent_lock, changing_hands
 from thoughtgate.errors import Conflict
 
 HOLD = (
@@ -126,3 +126,30 @@ def test_a_lock_that_is_never_given_back_is_given_up(config: Path) -> None:
 def test_a_lock_that_cannot_be_made_is_not_held(tmp_path: Path) -> None:
     with agent_lock(tmp_path / "no" / "c.json", wanted=True) as held:
         assert not held
+
+
+def test_the_last_of_those_who_share_a_lock_gets_it_alone(tmp_path: Path) -> None:
+    config = tmp_path / "c.json"
+    first = FileLock(config)
+    with pytest.raises(Conflict):
+        FileLock(config, shared=True)
+    first.share()
+    second = FileLock(config, shared=True)
+    with pytest.raises(Conflict):
+        FileLock(config)
+    assert not first.claim()
+    assert first.path.exists()
+    assert second.claim()
+    second.release()
+    assert not second.path.exists()
+
+
+def test_a_lock_that_is_never_given_back_is_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thoughtgate.agents.locks._WAIT_FOR_OTHERS_S", 0.05)
+    held, again = changing_hands(tmp_path), changing_hands(tmp_path)
+    with held, pytest.raises(Conflict, match="try again"), again:
+        pass
+    with changing_hands(tmp_path):
+        pass

@@ -8,7 +8,7 @@ from tests.support.agent_files import Scene, head, put_behind_gate
 from thoughtgate.agents.documents import parse_document
 from thoughtgate.agents.entries import format_of
 from thoughtgate.agents.entry_shapes import argv_of, lookup
-from thoughtgate.agents.wrapped_configs import remove_entries
+from thoughtgate.agents.left_configs import remove_entries
 
 PLAIN = """{
   "mcpServers": { // mine

@@ -43,9 +43,11 @@ def test_servers_of_extensions_are_named(scene: Scene) -> None:
     assert _places(scene) == [str(extensions / "a/gemini-extension.json")]
 
 
-def test_servers_in_a_variable_are_named(scene: Scene) -> None:
-    scene.agent, scene.env = "opencode", {"OPENCODE_CONFIG_CONTENT": '{"mcp": {}}'}
-    assert _places(scene) == ["OPENCODE_CONFIG_CONTENT"]
+@pytest.mark.parametrize("agent", ["opencode", "kilo"])
+def test_servers_in_a_variable_are_named(scene: Scene, agent: str) -> None:
+    name = f"{agent.upper()}_CONFIG_CONTENT"
+    scene.agent, scene.env = agent, {name: '{"mcp": {}}'}
+    assert _places(scene) == [name]
 
 
 def test_a_named_file_is_all_that_counts(scene: Scene) -> None:

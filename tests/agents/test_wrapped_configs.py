@@ -1,56 +1,36 @@
 """A wrap's hold on config files: locked, rewritten, put back, whatever happens."""
 
+import contextlib
 import json
 import os
 import resource
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.agent_files import OURS, Scene, head, put_behind_gate, server
-from tests.support.commands import ROOT
-from tests.support.waiting import ending, read_line
+from tests.support.agent_files import (
+    OURS,
+    Scene,
+    head,
+    put_behind_gate,
+    server,
+    shim_args,
+    two_files,
+    wrapping,
+)
 
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.journal import find_journals
-from thoughtgate.agents.rewrite import Rewrite
-from thoughtgate.agents.wrapped_configs import (
-    WrappedConfigs,
-    is_live,
-    remove_entries,
-    restore_orphan,
-)
+from thoughtgate.agents.left_configs import is_live, restore_orphan
+from thoughtgate.agents.rewrite import Rewrite, rewrite
+from thoughtgate.agents.wrapped_configs import WrappedConfigs
 from thoughtgate.errors import ConfigError, Conflict, UsageError
-
-WRAP_AND_WAIT = """
-import sys
-from pathlib import Path
-from tests.support.agent_files import Scene, put_behind_gate
-configs = Scene(Path(sys.argv[1]), agent="claude-code").configs()
-configs.acquire()
-configs.write(put_behind_gate)
-print("wrapped", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    scene = Scene(tmp_path, agent="claude-code")
-    scene.write(
-        scene.home / ".claude.json",
-        {
-            "userID": "u",
-            "mcpServers": {"a": server()},
-            "projects": {str(scene.project): {"mcpServers": {"db": server("uvx", "db")}}},
-        },
-    )
-    scene.write(scene.project / ".mcp.json", {"mcpServers": {"b": server("node")}})
-    return scene
+    return two_files(tmp_path)
 
 
 def _contents(scene: Scene) -> list[bytes]:
@@ -62,12 +42,9 @@ def _contents(scene: Scene) -> list[bytes]:
 @pytest.fixture
 def killed(scene: Scene) -> Iterator[int]:
     """A wrap that was killed; its process id."""
-    command = [sys.executable, "-c", WRAP_AND_WAIT, str(scene.top)]
-    process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT)
-    with ending(process):
-        assert read_line(process.stdout) == "wrapped\n"
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=10)
+    with wrapping(scene) as process:
+        process.kill()
+        process.wait(10)
         yield process.pid
 
 
@@ -123,18 +100,111 @@ def test_files_may_be_left_wrapped_and_unwrapped_later(scene: Scene) -> None:
 
 
 @pytest.mark.requirement("EC-STDIO-005")
-def test_a_second_wrap_of_the_same_config_is_refused(scene: Scene) -> None:
+def test_a_wrap_that_only_this_state_directory_does_not_know_is_refused(scene: Scene) -> None:
     with scene.configs() as configs:
         configs.write(put_behind_gate)
         during = _contents(scene)
-        second = scene.configs(key="run2")
-        with pytest.raises(Conflict, match="locked by another thoughtgate wrap"):
-            second.acquire()
         ((journal,), ()) = find_journals(scene.state)
         assert is_live(journal)
         with pytest.raises(Conflict):
             restore_orphan(journal)
+        journal.file.unlink()
+        with pytest.raises(Conflict, match="locked by another thoughtgate wrap"):
+            scene.configs(key="run2").acquire()
         assert _contents(scene) == during
+
+
+@pytest.mark.parametrize("first_ends_first", [True, False])
+def test_whoever_ends_last_restores_a_shared_file(scene: Scene, first_ends_first: bool) -> None:
+    before = _contents(scene)
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        one = first.enter_context(scene.configs())
+        one.write(put_behind_gate)
+        during = _contents(scene)
+        two = second.enter_context(scene.configs(key="run2"))
+        two.write(put_behind_gate)
+        assert (dict(two.runs), len(two.warnings)) == (dict(one.runs), 2)
+        assert _contents(scene) == during
+        assert len(find_journals(scene.state)[0]) == 2
+        (first if first_ends_first else second).close()
+        assert _contents(scene) == during
+        ((journal,), ()) = find_journals(scene.state)
+        assert journal.key == ("run2" if first_ends_first else "run1")
+        assert is_live(journal)
+    assert _contents(scene) == before
+    assert scene.litter() == []
+    assert find_journals(scene.state) == ((), ())
+
+
+def test_a_wrap_restores_what_only_it_uses_and_leaves_what_is_shared(scene: Scene) -> None:
+    before = _contents(scene)
+    other = Scene(scene.top, agent="claude-code", cwd=scene.top / "work" / "other")
+    other.write(other.project / ".mcp.json", {"mcpServers": {"c": server("node")}})
+    theirs = (other.project / ".mcp.json").read_bytes()
+    with scene.configs() as first:
+        first.write(put_behind_gate)
+        with other.configs(key="run2") as second:
+            second.write(put_behind_gate)
+            assert OURS in (other.project / ".mcp.json").read_text()
+            first.restore()
+            first.release()
+            user, project = _contents(scene)
+            assert (OURS in user.decode(), project) == (True, before[1])
+    assert (_contents(scene), (other.project / ".mcp.json").read_bytes()) == (before, theirs)
+    assert scene.litter() == []
+
+
+def test_a_server_that_one_wrap_takes_in_is_restored_by_the_other(scene: Scene) -> None:
+    path = scene.project / ".mcp.json"
+    with scene.configs() as first:
+        first.write(put_behind_gate)
+        with scene.configs(key="run2") as second:
+            second.write(put_behind_gate)
+            values = json.loads(path.read_bytes())
+            values["mcpServers"]["late"] = server("late")
+            scene.write(path, values)
+            assert second.take_in(put_behind_gate) is not None
+            assert first.take_in(put_behind_gate) is not None
+            assert json.loads(path.read_bytes())["mcpServers"]["late"]["command"] == OURS
+        assert OURS in path.read_text()
+    assert json.loads(path.read_bytes()) == {
+        "mcpServers": {"b": server("node"), "late": server("late")}
+    }
+    assert scene.litter() == []
+
+
+def test_a_file_that_was_rewritten_in_another_way_is_not_shared(scene: Scene) -> None:
+    def otherwise(plan: Plan) -> Rewrite:
+        return rewrite(plan, ["/elsewhere/thoughtgate"], shim_args)
+
+    with scene.configs() as first:
+        first.write(put_behind_gate)
+        during = _contents(scene)
+        with (
+            pytest.raises(Conflict, match="another installation"),
+            scene.configs(key="2") as second,
+        ):
+            second.write(otherwise)
+        assert _contents(scene) == during
+        ((journal,), ()) = find_journals(scene.state)
+        assert journal.key == "run1"
+    assert scene.litter() == []
+
+
+def test_a_killed_wrap_leaves_a_shared_file_to_the_other(scene: Scene) -> None:
+    before = _contents(scene)
+    with wrapping(scene) as other, scene.configs(key="run2") as mine:
+        mine.write(put_behind_gate)
+        assert [str(other.pid) in str(one) for one in mine.warnings] == [True, True]
+        during = _contents(scene)
+        other.kill()
+        other.wait(10)
+        theirs = next(one for one in find_journals(scene.state)[0] if one.key == "run1")
+        assert restore_orphan(theirs, ended=True).restored == ()
+        assert _contents(scene) == during
+    assert _contents(scene) == before
+    assert scene.litter() == []
+    assert find_journals(scene.state) == ((), ())
 
 
 @pytest.mark.requirement("EC-STDIO-006")
@@ -189,6 +259,7 @@ def test_a_directory_without_permission_is_an_error_and_nothing_changes() -> Non
         is_root = os.geteuid() == 0
         try:
             if is_root:
+                os.chown(scene.state, 65534, -1)
                 os.seteuid(65534)
             with pytest.raises(ConfigError, match="cannot be locked: Permission denied"):
                 scene.configs().acquire()
@@ -220,8 +291,6 @@ def test_an_atomic_save_during_the_session_is_kept(scene: Scene) -> None:
         values = json.loads(path.read_bytes())
         values["mcpServers"]["mine"] = server("mine")
         scene.write(scene.project / "editor.tmp", values).replace(path)
-        with pytest.raises(Conflict):
-            scene.configs(key="run2").acquire()
     assert json.loads(path.read_bytes()) == {
         "mcpServers": {"b": server("node"), "mine": server("mine")}
     }
@@ -240,62 +309,11 @@ def test_a_killed_wrap_is_mended_by_the_next_one(scene: Scene, killed: int) -> N
     assert scene.litter() == []
 
 
-def test_a_killed_wrap_is_mended_by_hand(scene: Scene, killed: int) -> None:
-    ((journal,), ()) = find_journals(scene.state)
-    assert (journal.pid, journal.agent_type) == (killed, "claude-code")
-    assert not is_live(journal)
-    assert len(restore_orphan(journal).restored) == 2
-    assert OURS not in "".join(content.decode() for content in _contents(scene))
-    assert scene.litter() == []
-
-
-def test_a_killed_wrap_whose_files_were_edited_is_mended_around_the_edits(
-    scene: Scene, killed: int
-) -> None:
-    path = scene.home / ".claude.json"
-    values = json.loads(path.read_bytes())
-    values["firstStartTime"] = "now"
-    path.write_text(json.dumps(values))
-    ((journal,), ()) = find_journals(scene.state)
-    assert not restore_orphan(journal).problems
-    values = json.loads(path.read_bytes())
-    assert values["firstStartTime"] == "now"
-    assert values["mcpServers"] == {"a": server()}
-
-
 def test_a_wrap_that_cannot_be_mended_stops_the_next_one(scene: Scene, killed: int) -> None:
     (scene.project / ".mcp.json").write_text("{ half")
     with pytest.raises(ConfigError, match="restore the backup with: cp"):
         scene.configs().acquire()
     assert (scene.project / ".mcp.json.thoughtgate-backup").exists()
-
-
-def test_a_journal_whose_directory_is_gone_is_settled(scene: Scene, killed: int) -> None:
-    for path in scene.project.iterdir():
-        path.unlink()
-    scene.project.rmdir()
-    ((journal,), ()) = find_journals(scene.state)
-    assert not is_live(journal)
-    assert len(restore_orphan(journal).warnings) == 1
-    assert find_journals(scene.state) == ((), ())
-
-
-def test_a_lost_journal_is_made_up_for_by_the_command_lines(scene: Scene, killed: int) -> None:
-    for path in (scene.state / "wraps").iterdir():
-        path.unlink()
-    path = scene.project / ".mcp.json"
-    with pytest.raises(Conflict, match="already managed"):
-        scene.configs().acquire()
-    assert remove_entries(path).restored == (path,)
-    assert json.loads(path.read_bytes()) == {"mcpServers": {"b": server("node")}}
-    assert remove_entries(path).restored == ()
-
-
-def test_salvaging_a_missing_file_says_so(scene: Scene) -> None:
-    with pytest.raises(UsageError, match="no such file"):
-        remove_entries(scene.project / "missing.json")
-    with pytest.raises(UsageError, match="cannot be locked"):
-        remove_entries(scene.project / "no" / "missing.toml")
 
 
 def test_a_file_that_changes_before_the_write_is_read_again(scene: Scene) -> None:

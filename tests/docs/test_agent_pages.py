@@ -73,6 +73,7 @@ LISTS: Final = {
     "codex": ("codex", "mcp", "list"),
     "copilot": ("copilot", "mcp", "list"),
     "gemini": ("gemini", "mcp", "list"),
+    "kilo": ("kilo", "mcp", "list"),
     "opencode": ("opencode", "mcp", "list"),
     "qoder": ("qodercli", "mcp", "list"),
     "qwen": ("qwen", "mcp", "list"),
@@ -106,7 +107,7 @@ def _text(agent: Agent, path: Path, key: tuple[str, ...], name: str, machine: Ma
         trust = f'[projects."{machine.project}"]\ntrust_level = "trusted"\n'
         args = json.dumps(sample["args"])
         return f'{trust}[{key[0]}.{name}]\ncommand = "{words[0]}"\nargs = {args}\n'
-    value: Any = {"type": "local", "command": words} if agent.type == "opencode" else sample
+    value: Any = {"type": "local", "command": words} if key == ("mcp",) else sample
     if agent.type == "copilot":
         value = {"type": "local", "tools": ["*"], **sample}
     for one in (name, *reversed(key)):

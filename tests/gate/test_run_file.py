@@ -12,8 +12,10 @@ from tests.support.waiting import reap, wait_for
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.run_file import (
     RunFile,
+    find_run_file,
     has_ended,
     is_stopped,
+    keys_in_use,
     read_run_file,
     remove_dead_runs,
     remove_run_file,
@@ -137,3 +139,39 @@ def test_a_stopped_process_is_told_from_one_that_runs_or_has_ended() -> None:
     reap(pid)
     assert not is_stopped(pid)
     assert not is_stopped(0)
+
+
+def test_the_run_of_the_nearest_ancestor_is_found_among_those_that_serve_an_entry(
+    place: str, tmp_path: Path
+) -> None:
+    mine = RUN._replace(serves=(place,), token="mine")
+    parents = RUN._replace(pid=os.getppid(), token="parents")
+    other = RUN._replace(pid=os.getppid(), token="other")
+    write_run_file(str(tmp_path / "runs" / "other.json"), other)
+    with pytest.raises(UsageError, match="no governed run"):
+        find_run_file(place)
+    write_run_file(place, parents)
+    assert find_run_file(place) == parents
+    write_run_file(str(tmp_path / "runs" / "key-2.json"), mine)
+    assert find_run_file(place) == mine
+    Path(place).unlink()
+    assert find_run_file(place) == mine
+    assert keys_in_use({"THOUGHTGATE_STATE_DIR": str(tmp_path)}) == {"key", "key-2", "other"}
+
+
+def test_a_process_that_no_wrap_started_gets_the_run_that_its_entry_names(
+    place: str, tmp_path: Path
+) -> None:
+    pid = os.fork()
+    if pid == 0:
+        signal.pause()
+    try:
+        child = RUN._replace(pid=pid, serves=(place,))
+        write_run_file(str(tmp_path / "runs" / "a.json"), child)
+        assert find_run_file(place) == child
+        named = child._replace(serves=(), token="named")
+        write_run_file(place, named)
+        assert find_run_file(place) == named
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        reap(pid)

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -103,7 +104,7 @@ required = true
 CODEX = Session("codex", _codex, ("exec", "--dangerously-bypass-approvals-and-sandbox", "hi"))
 
 
-def _opencode(machine: Machine, model: ModelServer) -> dict[str, str]:
+def _opencode(machine: Machine, model: ModelServer, name: str = "opencode") -> dict[str, str]:
     options = {"baseURL": f"{model.url}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": options}
     sample = entry()
@@ -114,10 +115,10 @@ def _opencode(machine: Machine, model: ModelServer) -> dict[str, str]:
         "provider": {"fake": {**provider, "models": {"fake": {"name": "fake"}}}},
         "mcp": {"usr": {"type": "local", "command": [sample["command"], *sample["args"]]}},
     }
-    (machine.project / "opencode.json").write_text(json.dumps(values, indent=2), "utf-8")
+    (machine.project / f"{name}.json").write_text(json.dumps(values, indent=2), "utf-8")
     # Two first starts at once can wait for each other's database for minutes.
     subprocess.run(
-        [program("opencode"), "session", "list"],
+        [program(name), "session", "list"],
         cwd=machine.home,
         env={**QUIET, "HOME": str(machine.home), "PATH": "/usr/bin:/bin"},
         stdin=subprocess.DEVNULL,
@@ -125,10 +126,12 @@ def _opencode(machine: Machine, model: ModelServer) -> dict[str, str]:
         timeout=SLOW_S,
         check=True,
     )
-    return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
+    kind = name.upper()
+    return {f"{kind}_DISABLE_MODELS_FETCH": "1", f"{kind}_DISABLE_DEFAULT_PLUGINS": "1"}
 
 
 OPENCODE = Session("opencode", _opencode, ("run", "hi"))
+KILO = Session("kilo", partial(_opencode, name="kilo"), ("run", "--auto", "hi"))
 
 
 def _qwen(machine: Machine, model: ModelServer) -> dict[str, str]:
@@ -171,7 +174,7 @@ def _copilot(machine: Machine, model: ModelServer) -> dict[str, str]:
 
 GEMINI = Session("gemini", _gemini, ("-m", "gemini-2.5-flash", "-y", "-p", "hi"))
 COPILOT = Session("copilot", _copilot, ("--no-auto-update", "--allow-all-tools", "-p", "hi"))
-SESSIONS = [CLAUDE, CODEX, OPENCODE, QWEN, COPILOT]
+SESSIONS = [CLAUDE, CODEX, OPENCODE, KILO, QWEN, COPILOT]
 REWRITTEN = [replace(one, flags=("--rewrite",)) for one in (GEMINI, COPILOT)]
 
 

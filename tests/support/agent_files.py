@@ -1,10 +1,16 @@
 """A home, a project and a state directory for tests of agents' config files."""
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.commands import ROOT
+from tests.support.waiting import ending, read_line
 
 from thoughtgate.agents.config_paths import Search
 from thoughtgate.agents.discovery import Plan, discover
@@ -15,6 +21,17 @@ from thoughtgate.agents.rewrite import Rewrite, rewrite
 from thoughtgate.agents.wrapped_configs import WrappedConfigs
 
 OURS = "/opt/thoughtgate/bin/thoughtgate"
+
+_WRAP_AND_WAIT = """
+import sys
+from pathlib import Path
+from tests.support.agent_files import Scene, put_behind_gate
+configs = Scene(Path(sys.argv[1]), agent="claude-code").configs()
+configs.acquire()
+configs.write(put_behind_gate)
+print("wrapped", flush=True)
+sys.stdin.read()
+"""
 
 
 def shim_args(entry: ServerEntry) -> list[str]:
@@ -47,6 +64,7 @@ class Scene:
     argv: Sequence[str] = ()
     config_path: Path | None = None
     platform: str = "linux"
+    cwd: Path | None = None
 
     def __post_init__(self) -> None:
         for directory in (self.home, self.project, self.state):
@@ -58,7 +76,7 @@ class Scene:
 
     @property
     def project(self) -> Path:
-        return self.top / "work" / "shop"
+        return self.cwd or self.top / "work" / "shop"
 
     @property
     def state(self) -> Path:
@@ -123,3 +141,28 @@ def server(*words: str, **more: Any) -> dict[str, Any]:
     """Return an entry with a command, or a small default one."""
     argv = words or ("npx", "-y", "files")
     return {"command": argv[0], "args": list(argv[1:]), **more}
+
+
+def two_files(top: Path) -> Scene:
+    """Return a scene of Claude Code with a user's and a project's file."""
+    scene = Scene(top, agent="claude-code")
+    scene.write(
+        scene.home / ".claude.json",
+        {
+            "userID": "u",
+            "mcpServers": {"a": server()},
+            "projects": {str(scene.project): {"mcpServers": {"db": server("uvx", "db")}}},
+        },
+    )
+    scene.write(scene.project / ".mcp.json", {"mcpServers": {"b": server("node")}})
+    return scene
+
+
+@contextlib.contextmanager
+def wrapping(scene: Scene) -> Iterator[subprocess.Popen[str]]:
+    """Run a process that has wrapped the files of a scene."""
+    command = [sys.executable, "-c", _WRAP_AND_WAIT, str(scene.top)]
+    process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT)
+    with ending(process):
+        assert read_line(process.stdout) == "wrapped\n"
+        yield process

@@ -67,12 +67,17 @@ def test_ec_stdio_004_a_config_with_disabled_servers_only_is_refused(machine: Ma
 
 
 @pytest.mark.requirement("EC-STDIO-005", "S000-F-005")
-def test_ec_stdio_005_a_second_wrap_of_the_same_config_is_refused(machine: Machine) -> None:
+def test_ec_stdio_005_a_second_wrap_that_cannot_share_the_config_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = machine.write_sample()
     with machine.wrap() as first:
         first.open()
 
-        second = machine.wrap_once()
+        other = Path(f"{machine.state}-2")
+        with monkeypatch.context() as patch:
+            patch.setattr(machine, "state", other)
+            second = machine.wrap_once()
 
         assert second.returncode == 2
         assert str(machine.config) in second.stderr
@@ -342,7 +347,8 @@ def test_ec_stdio_043_an_atomic_save_does_not_break_the_lock(machine: Machine) -
         fresh.write_bytes(machine.config.read_bytes() + b"\n")
         fresh.rename(machine.config)
 
-        assert machine.wrap_once().returncode == 2
+        second = machine.wrap_once()
+        assert "is rewritten already by another wrap" in second.stderr
         assert run.finish() == 0
     assert json.loads(machine.config.read_text("utf-8"))["mcpServers"] == {"sample": entry()}
 

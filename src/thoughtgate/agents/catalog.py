@@ -51,6 +51,7 @@ _LIST: Final = (
     Agent("codex", "Codex", ("codex",), ("@openai/codex",), rewritten="if a server is reached by a URL, and for `agents` and `remote-control`", off_switch="enabled", merge="keys"),
     Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), rewritten="unless it runs as root, and in a sandbox", syntax="dollar"),
     Agent("opencode", "opencode", ("opencode",), ("opencode-ai",), off_switch="enabled", merge="keys", syntax="brace-env"),
+    Agent("kilo", "Kilo", ("kilo", "kilocode"), ("@kilocode/cli",), off_switch="enabled", merge="keys", syntax="brace-env"),
     Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), rewritten="in an interactive session, with `--agent`, and for subcommands such as `mcp`", off_switch="disabled", syntax="dollar"),
     Agent("qwen", "Qwen Code", ("qwen",), ("@qwen-code/qwen-code",), rewritten="for subcommands such as `mcp`", syntax="dollar"),
     Agent("qoder", "Qoder", ("qodercli", "qoder"), ("@qoder-ai/qodercli",), rewritten="in an interactive session in a project that has servers, and for subcommands such as `mcp`", syntax="dollar"),
@@ -68,7 +69,7 @@ AGENTS: Final = {agent.type: agent for agent in _LIST}
 """The agents by type."""
 
 INJECTED: Final = frozenset(
-    {"claude-code", "codex", "copilot", "gemini", "opencode", "qoder", "qwen"}
+    {"claude-code", "codex", "copilot", "gemini", "kilo", "opencode", "qoder", "qwen"}
 )
 """The agents that are given governed servers at their start by default; ``agents.injection`` knows how."""
 

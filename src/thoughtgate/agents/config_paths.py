@@ -258,6 +258,25 @@ def _opencode(search: Search) -> Iterator[Layer]:
         yield _inline("OPENCODE_CONFIG_CONTENT", search.env["OPENCODE_CONFIG_CONTENT"], key)
 
 
+def _kilo(search: Search) -> Iterator[Layer]:
+    """Kilo is opencode under another name, and also reads project files with that one's name."""
+    key = ("mcp",)
+    names = ("kilo.json", "kilo.jsonc", "opencode.json", "opencode.jsonc")
+    for name in ("config.json", *names):
+        yield _layer(search.xdg_config / "kilo" / name, "user", key)
+    named = search.variable_path("KILO_CONFIG")
+    if named:
+        yield _layer(named, "user", key)
+    project = _project_trees(search)
+    extra = search.variable_path("KILO_CONFIG_DIR")
+    hidden = [one / kind for one in (*project, search.home) for kind in (".kilocode", ".kilo")]
+    for directory in (*project, *hidden, *([extra] if extra else [])):
+        for name in names:
+            yield _layer(directory / name, "project", key)
+    if search.injects and search.env.get("KILO_CONFIG_CONTENT"):
+        yield _inline("KILO_CONFIG_CONTENT", search.env["KILO_CONFIG_CONTENT"], key)
+
+
 def copilot_home(search: Search) -> Path:
     """Return the directory of Copilot's own files."""
     return search.variable_path("COPILOT_HOME") or search.home / ".copilot"
@@ -374,6 +393,7 @@ _PLACES: Final[dict[str, Callable[[Search], Iterator[Layer]]]] = {
     "codex": _codex,
     "gemini": _gemini,
     "opencode": _opencode,
+    "kilo": _kilo,
     "copilot": _copilot,
     "qwen": _qwen,
     "qoder": _qoder,
@@ -391,6 +411,7 @@ _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
     "zed": (("context_servers",),),
     "codex": (("mcp_servers",),),
     "opencode": (("mcp",),),
+    "kilo": (("mcp",),),
     "grok": (("mcp_servers",), _SERVERS),
     "goose": (("extensions",),),
     "amp": (("amp.mcpServers",),),

@@ -86,9 +86,9 @@ class Plan:
         if self.problems:
             raise ConfigError(self.problems)
 
-    def reread(self) -> "Plan":
-        """Return the plan for the files as they are now."""
-        return discover(self.search)
+    def reread(self, contents: Mapping[Path, bytes] | None = None) -> "Plan":
+        """Return the plan for the files as they are now, some with other contents."""
+        return discover(self.search, contents=contents)
 
 
 @dataclass(slots=True)

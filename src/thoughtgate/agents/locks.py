@@ -1,9 +1,12 @@
 """Locks for config files.
 
-There are two kinds: our own ``flock`` on a separate file next to the config, which a wrap holds
-as long as it runs, and the lock directory that Claude Code creates while it writes its file,
-which is held only during an edit. The config itself is not locked: editors replace it by
-renaming, and the lock would be lost.
+There are three kinds: our own ``flock`` on a separate file next to the config, which a wrap holds
+as long as it runs; the lock directory that Claude Code creates while it writes its file, which is
+held only during an edit; and a lock of the state directory, held while locks change hands. The
+config itself is not locked: editors replace it by renaming, and the lock would be lost.
+
+A process that changes a config holds its lock alone. Wraps that run share it, so that the system
+counts them, also if they are killed in any order: whoever gets the lock alone is the last one.
 """
 
 import contextlib
@@ -27,6 +30,9 @@ _ATTEMPTS: Final = 10
 _WAIT_S: Final = 3.0
 """How long to wait for Claude Code's own lock, which it holds for milliseconds."""
 _POLL_S: Final = 0.02
+_WAIT_FOR_OTHERS_S: Final = 10.0
+"""How long to wait for another process of ours, which needs less than a second."""
+HANDS: Final = "configs.lock"
 _STALE_S: Final = 15.0
 """Age at which a lock directory is stale: a running owner updates it every few seconds."""
 
@@ -42,15 +48,14 @@ class Locked(Conflict):
             "one first, or start this agent without wrap: until that wrap ends, the servers in "
             "the file run behind its gate"
         )
-        self.config = config
         self.holder = holder
 
 
 class FileLock:
-    """An exclusive lock on one config file; the system releases it when the process ends."""
+    """A lock on one config file; the system releases it when the process ends."""
 
-    def __init__(self, config: Path) -> None:
-        """Take the lock, without waiting.
+    def __init__(self, config: Path, *, shared: bool = False) -> None:
+        """Take the lock, without waiting; alone, or shared with others.
 
         Raises:
             Locked: another process holds it.
@@ -58,6 +63,7 @@ class FileLock:
         """
         self.config = config
         self.path = config.with_name(config.name + LOCK_SUFFIX)
+        self._is_shared = shared
         self._descriptor = self._take()
 
     def _take(self) -> int:
@@ -66,10 +72,12 @@ class FileLock:
             descriptor = os.open(self.path, flags, 0o600)
             try:
                 _require_own(descriptor, self.path)
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                kind = fcntl.LOCK_SH if self._is_shared else fcntl.LOCK_EX
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
                 if self._is_current(descriptor):
-                    os.ftruncate(descriptor, 0)
-                    os.write(descriptor, str(os.getpid()).encode())
+                    if not self._is_shared:
+                        os.ftruncate(descriptor, 0)
+                        os.write(descriptor, str(os.getpid()).encode())
                     return descriptor
                 os.close(descriptor)
             except BlockingIOError as error:
@@ -88,14 +96,33 @@ class FileLock:
         except FileNotFoundError:
             return False
 
+    def share(self) -> None:
+        """Let others share the lock. The caller is in ``changing_hands``: this is not one step."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        self._is_shared = True
+
+    def claim(self) -> bool:
+        """Take a shared lock alone; False, with the lock released, if others share it.
+
+        The caller is in ``changing_hands``: this is not one step.
+        """
+        if self._is_shared and self._descriptor >= 0:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.release()
+                return False
+            self._is_shared = False
+        return True
+
     def release(self) -> None:
-        """Remove the lock file and release the lock; a second call does nothing."""
+        """Release the lock, and remove its file unless others share it; again, nothing happens."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
         # Removed while locked, so a process that already opened it will see that it is not current.
         with contextlib.suppress(OSError):
-            if self._is_current(descriptor):
+            if not self._is_shared and self._is_current(descriptor):
                 self.path.unlink()
         os.close(descriptor)
 
@@ -110,6 +137,41 @@ def _require_own(descriptor: int, path: Path) -> None:
     # A lock that was just released has no name any more.
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EINVAL, "not a lock file; remove it", str(path))
+
+
+@contextlib.contextmanager
+def waiting_lock(path: Path, busy: str) -> Iterator[None]:
+    """Hold a lock for a short time, and wait for others that hold it.
+
+    Raises:
+        Conflict: another process keeps it; ``busy`` is the message.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    deadline = time.monotonic() + _WAIT_FOR_OTHERS_S
+    with os.fdopen(os.open(path, flags, 0o600), "w") as file:
+        while True:
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Conflict(busy) from None
+                time.sleep(_POLL_S)
+            else:
+                break
+        yield
+
+
+@contextlib.contextmanager
+def changing_hands(state: Path) -> Iterator[None]:
+    """Keep other processes of a state directory from taking or giving back locks on configs.
+
+    Raises:
+        Conflict: another process keeps it.
+    """
+    busy = "another thoughtgate wrap or unwrap does not end its change of the configs; try again"
+    with waiting_lock(state / HANDS, busy):
+        yield
 
 
 @contextlib.contextmanager

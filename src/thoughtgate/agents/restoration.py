@@ -8,7 +8,7 @@ restores it by hand, and stays in the journal. The caller holds the locks.
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -34,14 +34,22 @@ class RestoreOutcome:
     """Files that could not be restored, each with the command that restores it by hand."""
 
 
-def restore_files(journal: Journal) -> RestoreOutcome:
-    """Restore every file of a journal, then remove the backups and records of those that succeeded."""
-    restored, warnings, problems, failed = [], [], [], []
+def restore_files(journal: Journal, among: Container[Path] | None = None) -> RestoreOutcome:
+    """Restore the files of a journal, then remove the backups and records of those that succeeded.
+
+    Args:
+        journal: what was changed.
+        among: the real paths of the files to restore, if not all; the others stay in the journal.
+    """
+    restored, warnings, problems, left = [], [], [], []
     for record in journal.files:
+        if among is not None and record.real not in among:
+            left.append(record)
+            continue
         try:
             warning = _restore(record)
         except (OSError, ConfigError) as error:
-            failed.append(record)
+            left.append(record)
             problems.append(_problem(record, error))
             continue
         restored.append(record.path)
@@ -57,8 +65,8 @@ def restore_files(journal: Journal) -> RestoreOutcome:
     # If the journal cannot be updated, it lists too many files. That is harmless: a restored
     # file is recognised by its digest.
     with contextlib.suppress(OSError):
-        if failed:
-            save_journal(replace(journal, files=tuple(failed)))
+        if left:
+            save_journal(replace(journal, files=tuple(left)))
         else:
             remove_journal(journal)
     return RestoreOutcome(tuple(restored), tuple(warnings), tuple(problems))

@@ -34,6 +34,7 @@ TIMEOUTS: Final[Mapping[str, ToolTimeout]] = {
     "gemini": ToolTimeout("timeout", _MS, 600.0),
     "qwen": ToolTimeout("timeout", _MS, 600.0),
     "opencode": ToolTimeout("timeout", _MS),
+    "kilo": ToolTimeout("timeout", _MS),
     "copilot": ToolTimeout("timeout", _MS),
     "zed": ToolTimeout("timeout"),
     "cline": ToolTimeout("timeout", default_s=60.0),

@@ -38,6 +38,7 @@ def find_ungoverned_servers(search: Search) -> tuple[UngovernedServer, ...]:
         "codex": _codex,
         "gemini": _gemini,
         "opencode": _opencode,
+        "kilo": _kilo,
         "copilot": _copilot,
         "qwen": _qwen,
         "goose": _goose,
@@ -113,6 +114,11 @@ def extensions(home: Path, name: str) -> Iterator[UngovernedServer]:
 def _opencode(search: Search) -> Iterator[UngovernedServer]:
     if '"mcp"' in search.env.get("OPENCODE_CONFIG_CONTENT", ""):
         yield UngovernedServer("OPENCODE_CONFIG_CONTENT", "servers in an environment variable")
+
+
+def _kilo(search: Search) -> Iterator[UngovernedServer]:
+    if '"mcp"' in search.env.get("KILO_CONFIG_CONTENT", ""):
+        yield UngovernedServer("KILO_CONFIG_CONTENT", "servers in an environment variable")
 
 
 def _copilot(search: Search) -> Iterator[UngovernedServer]:

@@ -7,12 +7,18 @@ written, those already written are restored.
 
 The locks belong to the process: a killed process leaves a journal but no lock, which tells the
 next process that it may restore the files.
+
+A file that a running wrap has rewritten is shared: the next wrap copies its record into a journal
+of its own, and does not write. Whoever is the last to hold the lock restores the file. So at every
+moment the journal of each wrap that uses a file says how to restore it.
 """
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -21,26 +27,28 @@ from thoughtgate.agents import git_worktree
 from thoughtgate.agents.atomic import digest, read_or_none, replace_file, write_private
 from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.discovery import Plan, discover
-from thoughtgate.agents.entries import format_of
+from thoughtgate.agents.entries import KeyPath
 from thoughtgate.agents.entry_changes import EntryRecord
-from thoughtgate.agents.entry_environment import ENTRY_OPTION
 from thoughtgate.agents.journal import (
     FileRecord,
     Journal,
     find_journals,
     journal_path,
+    load_journal,
     save_journal,
 )
-from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock
+from thoughtgate.agents.left_configs import backup_of, restore_orphan
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock, changing_hands
 from thoughtgate.agents.restoration import RestoreOutcome, original_contents, restore_files
-from thoughtgate.agents.revert import find_wrapped_entries, revert
 from thoughtgate.agents.rewrite import FileRewrite, Rewrite
-from thoughtgate.errors import ConfigError, Conflict, Problem, UsageError
-
-BACKUP_SUFFIX: Final = ".thoughtgate-backup"
+from thoughtgate.errors import ConfigError, Conflict, Problem
 
 _ATTEMPTS: Final = 5
 """How often the files may change between reading and writing before a wrap gives up."""
+
+_WAIT_S: Final = 5.0
+"""How long to wait for a wrap that is just writing or restoring a file, or governing new servers."""
+_POLL_S: Final = 0.02
 
 
 class WrappedConfigs:
@@ -74,6 +82,8 @@ class WrappedConfigs:
             key, plan.agent.type, os.getpid(), started_at, (), journal_path(state, key)
         )
         self._locks: dict[Path, FileLock] = {}
+        self._joined: set[Path] = set()
+        """The files that another wrap had rewritten when this one began."""
         self._holds: dict[Path, tuple[git_worktree.GitHold, ...]] = {}
         self._restore_on_exit = restore_on_exit
 
@@ -98,14 +108,20 @@ class WrappedConfigs:
             for problem in outcome.problems:
                 error.add_note(str(problem))
 
+    @property
+    def runs(self) -> Mapping[Path, str]:
+        """The run that the entries of each rewritten file name, by the file's real path."""
+        return {record.real: _run_of(record) for record in self._journal.files}
+
     def acquire(self) -> None:
         """Lock the files, restore what a killed wrap left in them, and read them again.
 
         Raises:
-            Conflict: another wrap holds a file, or a file is already managed.
+            Conflict: another wrap holds a file and cannot share it, or a file is already managed.
             ConfigError: there is nothing to govern, or a file cannot be read or locked.
         """
         try:
+            self._restore_predecessor()
             self._lock()
             self._restore_orphans()
             # Restoring may have brought back files and entries that the first plan lacked.
@@ -124,13 +140,22 @@ class WrappedConfigs:
             ConfigError: a file could not be written; all files are unchanged.
             Conflict: a file kept changing; all files are unchanged.
         """
+        left_out = ""
         for _ in range(_ATTEMPTS):
             rewrite = make(self.plan)
-            if self._write_all(rewrite.files):
+            left_out = self._left_out_of_shared(rewrite)
+            if left_out:
+                time.sleep(_WAIT_S / _ATTEMPTS)  # the other wrap may be about to take it in
+            elif self._write_all([one for one in rewrite.files if self._is_ours(one)]):
+                with changing_hands(self._state):
+                    self._share()
                 return rewrite
             self._reread()
         raise Conflict(
-            "the config files keep changing; close the agent's other windows and try again"
+            f"another thoughtgate wrap has rewritten the config without {left_out}, which this one "
+            "would put behind the gate; use the same options, or end that wrap first"
+            if left_out
+            else "the config files keep changing; close the agent's other windows and try again"
         )
 
     def take_in(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Rewrite] | None:
@@ -144,29 +169,44 @@ class WrappedConfigs:
             ConfigError: a file cannot be read, edited safely, written or locked.
             Conflict: another wrap holds a file.
         """
+        self._journal = self._saved()
         before = {record.real: read_or_none(record.real) for record in self._journal.files}
         plan = discover(self.plan.search, contents=original_contents([self._journal]))
         plan.require()
         self.plan = plan
         self._lock()
-        rewrite = make(plan)
+        with changing_hands(self._state):
+            try:
+                return self._take_in(make, before)
+            finally:
+                self._share()
+
+    def _take_in(
+        self, make: Callable[[Plan], Rewrite], before: Mapping[Path, bytes | None]
+    ) -> tuple[Plan, Rewrite] | None:
+        plan, rewrite = self.plan, make(self.plan)
+        self._left_out_of_shared(rewrite)
         texts = {
             one.file.real: before.get(one.file.real, one.file.content) for one in rewrite.files
         }
         if any(text is None or read_or_none(real) != text for real, text in texts.items()):
             return None
         known = {record.real: record for record in self._journal.files}
-        holds = self._holds
-        known |= {
-            one.file.real: _record(one, holds.get(one.file.real, ())) for one in rewrite.files
-        }
+        for one in rewrite.files:
+            record = _record(one, self._holds.get(one.file.real, ()))
+            before_it = known.get(one.file.real, record)
+            # The rest is as the wrap wrote it that rewrote the file first.
+            known[one.file.real] = replace(
+                before_it, original=record.original, written=record.written, entries=record.entries
+            )
         try:
             self._journal = replace(self._journal, files=tuple(known.values()))
             save_journal(self._journal)
+            self._tell_others(known)
             for one in rewrite.files:
                 if one.file.real not in before:
                     self._hide_from_git(one)
-                write_private(_backup_of(one.file.path), one.file.content)
+                write_private(known[one.file.real].backup, one.file.content)
             written = [_write(one, texts[one.file.real]) for one in rewrite.files]
         except OSError as error:
             name = str(error.filename or plan.files[0].path)
@@ -175,26 +215,92 @@ class WrappedConfigs:
         return (plan, rewrite) if all(written) else None
 
     def restore(self) -> RestoreOutcome:
-        """Restore the files; a second call does nothing."""
+        """Restore the files that no other wrap uses; a second call does nothing."""
         if not self._journal.files:
             return RestoreOutcome()
-        outcome = restore_files(self._journal)
+        with changing_hands(self._state):
+            self._journal = self._saved()
+            for real in [real for real, lock in self._locks.items() if not lock.claim()]:
+                del self._locks[real]  # the others restore it
+            alone = [record for record in self._journal.files if record.real in self._locks]
+            outcome = restore_files(replace(self._journal, files=tuple(alone)))
+            for journal in find_journals(self._state)[0]:  # of others who were killed
+                if journal.key != self._journal.key and self._touches(journal):
+                    restore_files(journal, self._locks)
         self._journal = replace(self._journal, files=())
         return outcome
 
     def release(self) -> None:
         """Release the locks."""
-        _release(self._locks.values())
-        self._locks.clear()
-        if not self._journal.files:  # otherwise a later process restores the files
-            for held in (one for holds in self._holds.values() for one in holds):
+        if self._locks:
+            with changing_hands(self._state):
+                for real in [real for real, lock in self._locks.items() if not lock.claim()]:
+                    del self._locks[real]
+                self._give_back(list(self._locks))
+        self._holds.clear()
+
+    def _give_back(self, files: Iterable[Path]) -> None:
+        """Release locks that we hold alone; a file that is still rewritten stays hidden from git."""
+        written = {record.real for record in self._journal.files}
+        for real in files:
+            for held in self._holds.pop(real, ()) if real not in written else ():
                 with contextlib.suppress(OSError):
                     git_worktree.release(held)
-        self._holds.clear()
+            self._locks.pop(real).release()
+
+    def _is_ours(self, one: FileRewrite) -> bool:
+        return one.file.real not in self._joined
+
+    def _left_out_of_shared(self, rewrite: Rewrite) -> str:
+        """Return an entry of a shared file that the other wrap has not rewritten; empty if none.
+
+        Raises:
+            Conflict: the other wrap has rewritten an entry in another way.
+        """
+        wanted = {one.file.real: _heads(one.records) for one in rewrite.files}
+        left_out = ""
+        for record in (one for one in self._journal.files if one.real in self._joined):
+            there, ours = _heads(record.entries), wanted.get(record.real, {})
+            for path, head in ours.items():
+                if path not in there:
+                    left_out = ".".join(path)
+                elif there[path] != head:
+                    raise Conflict(
+                        f"{record.path} is rewritten by another thoughtgate wrap that starts "
+                        f"{'.'.join(path)} with other options, variables or another installation "
+                        "than this one; use the same, or end that wrap first"
+                    )
+        return left_out
+
+    def _share(self) -> None:
+        """Let other wraps use the rewritten files as well, and give back the other ones."""
+        written = {record.real for record in self._journal.files}
+        for lock in [lock for real, lock in self._locks.items() if real in written]:
+            lock.share()
+        self._give_back([real for real in self._locks if real not in written])
+
+    def _saved(self) -> Journal:
+        """Return our journal as it is now: another wrap that uses a file may have changed it."""
+        try:
+            return load_journal(self._journal.file)
+        except (OSError, ConfigError):
+            return self._journal
+
+    def _tell_others(self, records: Mapping[Path, FileRecord]) -> None:
+        """Copy what was changed in shared files into the journals of the other wraps."""
+        for journal in find_journals(self._state)[0]:
+            files = tuple(records.get(record.real, record) for record in journal.files)
+            if journal.key != self._journal.key and files != journal.files:
+                save_journal(replace(journal, files=files))
+
+    def _touches(self, journal: Journal) -> bool:
+        return any(record.real in self._locks for record in journal.files)
 
     def _reread(self) -> None:
         """Read the files again, and lock and check what is found now."""
-        self.plan = self.plan.reread()
+        if self._joined:
+            self._journal = self._saved()
+        self.plan = self.plan.reread(original_contents([self._journal]))
         self._lock()
         self.plan.require()
         self._refuse_managed()
@@ -204,22 +310,65 @@ class WrappedConfigs:
         entries = self.plan.with_status("governed", "shadowed", "remote", "managed")
         files = {entry.layer.real for entry in entries if entry.layer.writable}
         for real in sorted(files - self._locks.keys()):
+            deadline = time.monotonic() + _WAIT_S
             try:
-                # Before the lock exists, so that git never shows it.
-                self._keep_out_of_commits(real)
-                self._locks[real] = FileLock(real)
+                while not self._lock_or_join(real):
+                    if time.monotonic() > deadline:
+                        FileLock(real).release()  # which names who holds it
+                    time.sleep(_POLL_S)
             except Locked as error:
                 raise Locked(real, error.holder, self._agent_of(real)) from error
             except OSError as error:
                 message = f"cannot be locked: {error.strerror}: {error.filename}"
                 raise ConfigError([Problem("", message, str(real))]) from error
 
+    def _lock_or_join(self, real: Path) -> bool:
+        """Lock a file, or share the lock of a wrap that has rewritten it; False if it is too early.
+
+        Raises:
+            Locked: the wrap that holds it uses another state directory.
+            OSError: the file cannot be locked.
+        """
+        with changing_hands(self._state):
+            try:
+                # Before the lock exists, so that git never shows it.
+                self._keep_out_of_commits(real)
+                self._locks[real] = FileLock(real)
+            except Locked as error:
+                self._holds.pop(real, None)
+                try:
+                    lock = FileLock(real, shared=True)
+                except Locked:
+                    return False
+                if not self._join(real):
+                    lock.release()
+                    raise Locked(real, error.holder) from None
+                self._locks[real] = lock
+        return True
+
+    def _join(self, real: Path) -> bool:
+        """Copy the record of a file that another wrap has rewritten; False if there is none."""
+        for journal in find_journals(self._state)[0]:
+            found = [record for record in journal.files if record.real == real]
+            if found:
+                files = (*self._journal.files, *found)
+                self._journal = replace(self._journal, files=files)
+                save_journal(self._journal)
+                self._joined.add(real)
+                message = (
+                    f"is rewritten already by another wrap (process {journal.pid}) and shared with "
+                    "it; whichever ends last restores it"
+                )
+                self.warnings.append(Problem("", message, str(found[0].path)))
+                return True
+        return False
+
     def _keep_out_of_commits(self, real: Path) -> None:
         """Exclude what lies beside a config, and beside links to it."""
         links = {one.layer.path for one in self.plan.entries if one.layer.real == real} - {real}
-        beside = [_backup_of(real), real.with_name(real.name + LOCK_SUFFIX)]
+        beside = [backup_of(real), real.with_name(real.name + LOCK_SUFFIX)]
         found = [git_worktree.hold(real.parent, beside, real)]
-        found += [git_worktree.hold(link.parent, [_backup_of(link)]) for link in sorted(links)]
+        found += [git_worktree.hold(link.parent, [backup_of(link)]) for link in sorted(links)]
         self._holds[real] = tuple(held for held in found if held is not None)
 
     def _agent_of(self, real: Path) -> str:
@@ -229,21 +378,36 @@ class WrappedConfigs:
         journal = next(found, None)
         return AGENTS[journal.agent_type].name if journal and journal.agent_type in AGENTS else ""
 
+    def _restore_predecessor(self) -> None:
+        """Restore what is recorded under our key: nobody else has it, so that wrap was killed."""
+        with changing_hands(self._state):
+            try:
+                journal = load_journal(self._journal.file)
+            except (FileNotFoundError, ConfigError):  # one that cannot be read is reported later
+                return
+            self._restore_orphan(journal)
+
     def _restore_orphans(self) -> None:
-        """Restore what killed wraps left in our files or recorded under our key."""
-        journals, problems = find_journals(self._state)
-        self.warnings += problems
-        for journal in journals:
-            touched = {record.real for record in journal.files}
-            if journal.key == self._journal.key or touched & self._locks.keys():
-                outcome = restore_orphan(journal, held=self._locks)
-                if outcome.problems:
-                    raise ConfigError(outcome.problems)
-                message = f"restored: the wrap that changed it (process {journal.pid}) was killed"
-                self.warnings += [Problem("", message, str(path)) for path in outcome.restored]
-                self.warnings += outcome.warnings
-                for real in self._locks:  # restoring has also removed what kept them out
-                    self._keep_out_of_commits(real)
+        """Restore what killed wraps left in the files that we hold alone."""
+        alone = {real: lock for real, lock in self._locks.items() if real not in self._joined}
+        with changing_hands(self._state):
+            journals, problems = find_journals(self._state)
+            self.warnings += problems
+            for journal in journals:
+                if alone.keys() & {record.real for record in journal.files}:
+                    self._restore_orphan(journal, alone)
+                    for real in alone:  # restoring has also removed what kept them out
+                        self._keep_out_of_commits(real)
+
+    def _restore_orphan(
+        self, journal: Journal, held: Mapping[Path, FileLock] | None = None
+    ) -> None:
+        outcome = restore_orphan(journal, held=held, ended=True)
+        if outcome.problems:
+            raise ConfigError(outcome.problems)
+        message = f"restored: the wrap that changed it (process {journal.pid}) was killed"
+        self.warnings += [Problem("", message, str(path)) for path in outcome.restored]
+        self.warnings += outcome.warnings
 
     def _refuse_managed(self) -> None:
         managed = self.plan.with_status("managed")
@@ -254,13 +418,14 @@ class WrappedConfigs:
                 "Run the agent directly or restore the original config with `thoughtgate unwrap`."
             )
 
-    def _write_all(self, files: tuple[FileRewrite, ...]) -> bool:
+    def _write_all(self, files: Sequence[FileRewrite]) -> bool:
         """Write journal, backups and files; False, with nothing changed, if a file has changed."""
         if not files:
             return True
         try:
-            records = tuple(_record(one, self._holds.get(one.file.real, ())) for one in files)
-            self._journal = replace(self._journal, files=records)
+            shared = (record for record in self._journal.files if record.real in self._joined)
+            records = (_record(one, self._holds.get(one.file.real, ())) for one in files)
+            self._journal = replace(self._journal, files=(*shared, *records))
             # The journal comes first, so that restoring knows of every backup that may exist.
             save_journal(self._journal)
             for one in files:
@@ -268,17 +433,25 @@ class WrappedConfigs:
                 self._back_up(one)
             fresh = all(_write(one) for one in files)
         except BaseException as error:  # an interrupt as well: never half of the files
-            problems = self.restore().problems
+            problems = self._undo().problems
             if isinstance(error, OSError):
                 name = str(error.filename or files[0].file.path)
                 problem = Problem("", f"cannot be written: {error.strerror or error}", name)
                 raise ConfigError([problem, *problems]) from error
             raise
         if not fresh:
-            problems = self.restore().problems
+            problems = self._undo().problems
             if problems:
                 raise ConfigError(problems)
         return fresh
+
+    def _undo(self) -> RestoreOutcome:
+        """Restore what this wrap has written; files that are shared stay as they are."""
+        written = {record.real for record in self._journal.files} - self._joined
+        outcome = restore_files(self._journal, written)
+        kept = tuple(record for record in self._journal.files if record.real in self._joined)
+        self._journal = replace(self._journal, files=kept)
+        return outcome
 
     def _hide_from_git(self, one: FileRewrite) -> None:
         holds = self._holds.get(one.file.real, ())
@@ -292,7 +465,7 @@ class WrappedConfigs:
 
     def _back_up(self, one: FileRewrite) -> None:
         """Save the original text. It is unwrapped: ``_refuse_managed`` has checked that."""
-        backup = _backup_of(one.file.path)
+        backup = backup_of(one.file.path)
         stale = None
         with contextlib.suppress(OSError):  # a pipe or the like, which is replaced
             stale = read_or_none(backup)
@@ -302,93 +475,24 @@ class WrappedConfigs:
         write_private(backup, one.file.content)
 
 
-def restore_orphan(journal: Journal, *, held: dict[Path, FileLock] | None = None) -> RestoreOutcome:
-    """Restore the files that a killed wrap left behind.
-
-    Args:
-        journal: the journal of that wrap.
-        held: locks that the caller already holds.
-
-    Raises:
-        Conflict: the wrap still runs and holds its locks.
-    """
-    taken: list[FileLock] = []
-    try:
-        for record in journal.files:
-            if record.real not in (held or {}):
-                # If the directory was deleted, there is nothing to lock; restoring reports that.
-                with contextlib.suppress(OSError):
-                    taken.append(FileLock(record.real))
-        return restore_files(journal)
-    finally:
-        _release(taken)
+def _heads(records: Iterable[EntryRecord]) -> dict[KeyPath, tuple[str, ...]]:
+    return {record.path: tuple(record.head) for record in records}
 
 
-def is_live(journal: Journal) -> bool:
-    """Tell whether the wrap that wrote a journal still runs: then it holds its locks."""
-    for record in journal.files:
-        try:
-            FileLock(record.real).release()
-        except Conflict:
-            return True
-        except OSError:
-            continue
-    return False
-
-
-def remove_entries(config: Path) -> RestoreOutcome:
-    """Unwrap the entries of a file whose journal is lost.
-
-    Raises:
-        Conflict: a wrap still runs and holds the file.
-        ConfigError: the file cannot be read or safely edited.
-        UsageError: there is no such file.
-    """
-    real = Path(os.path.realpath(config))
-    form = format_of(config)
-    try:
-        lock = FileLock(real)
-    except OSError as error:
-        raise UsageError(f"{config}: cannot be locked: {error.strerror}") from error
-    try:
-        for _ in range(_ATTEMPTS):
-            current = read_or_none(real)
-            if current is None:
-                raise UsageError(f"{config}: there is no such file")
-            records = find_wrapped_entries(current, form)
-            if not records:
-                return RestoreOutcome()
-            if replace_file(real, revert(current, form, records), expected=current):
-                return RestoreOutcome((config,), _lost_variables(config, records))
-        raise Conflict(f"{config} keeps changing; close the agent and try again")
-    finally:
-        lock.release()
-
-
-def _lost_variables(config: Path, records: Iterable[EntryRecord]) -> tuple[Problem, ...]:
-    """Return a warning for each entry whose variables only the lost journal could restore."""
-    message = f"has variables that the wrap emptied; look for their values in {_backup_of(config)}"
-    return tuple(
-        Problem(".".join(record.path), message, str(config))
-        for record in records
-        if ENTRY_OPTION in record.head
-    )
-
-
-def _release(locks: Iterable[FileLock]) -> None:
-    for lock in locks:
-        lock.release()
-
-
-def _backup_of(config: Path) -> Path:
-    return config.with_name(config.name + BACKUP_SUFFIX)
+def _run_of(record: FileRecord) -> str:
+    """Return the run that the entries of a rewritten file name; it is the same for all of them."""
+    for entry in record.entries:
+        for option, value in pairwise(entry.head):
+            if option == "--run":
+                return value
+    return ""
 
 
 def _record(one: FileRewrite, holds: tuple[git_worktree.GitHold, ...]) -> FileRecord:
     return FileRecord(
         path=one.file.path,
         real=one.file.real,
-        backup=_backup_of(one.file.path),
+        backup=backup_of(one.file.path),
         format=one.file.format,
         original=digest(one.file.content),
         written=digest(one.content),

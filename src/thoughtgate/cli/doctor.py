@@ -19,7 +19,8 @@ from thoughtgate.agents.entry_shapes import argv_of
 from thoughtgate.agents.installs.installed_configs import InstalledConfigs
 from thoughtgate.agents.installs.survey import BROKEN, INSTALLED, NOT_GOVERNED
 from thoughtgate.agents.journal import find_journals
-from thoughtgate.agents.wrapped_configs import is_live
+from thoughtgate.agents.left_configs import is_live
+from thoughtgate.agents.locks import changing_hands
 from thoughtgate.cli.installs.agent_servers import agent_servers, by_agent
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import counted, write_report
@@ -135,12 +136,14 @@ def _check_record(place: str, state: Path) -> Iterator[Finding]:
 
 
 def _check_wraps(state: Path) -> Iterator[Finding]:
-    journals, problems = find_journals(state)
+    with changing_hands(state):
+        journals, problems = find_journals(state)
+        live = {one.key for one in journals if not has_ended(one.pid) and is_live(one)}
     for problem in problems:
         yield Finding("wraps", ok=False, message=str(problem), fix="thoughtgate unwrap")
     for journal in journals:
         files = ", ".join(str(record.path) for record in journal.files)
-        if is_live(journal):
+        if journal.key in live:
             yield Finding("wraps", ok=True, message=f"process {journal.pid} has wrapped {files}")
         else:
             message = f"process {journal.pid} was killed and did not restore {files}"

@@ -9,12 +9,18 @@ from typing import Annotated
 from typer import Exit, Option
 
 from thoughtgate.agents.journal import Journal, find_journals
+from thoughtgate.agents.left_configs import is_live, remove_entries, restore_orphan
+from thoughtgate.agents.locks import changing_hands
 from thoughtgate.agents.restoration import RestoreOutcome
-from thoughtgate.agents.wrapped_configs import is_live, remove_entries, restore_orphan
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import say, write_json
 from thoughtgate.errors import EXIT_FAILURE, Conflict
-from thoughtgate.gate.run_file import remove_dead_runs, runs_directory
+from thoughtgate.gate.run_file import (
+    has_ended,
+    keys_in_use,
+    remove_dead_runs,
+    runs_directory,
+)
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.wrap.injected_files import remove_stale_files
 from thoughtgate.wrap.remote_servers import remove_orphans
@@ -42,14 +48,15 @@ def unwrap(
     the agent made to a file in the meantime are kept; only the gate's own entries are
     reverted. With --config-path, a file is repaired even if its journal is lost.
     """
-    journals, unreadable = find_journals(Path(state_directory(os.environ)))
-    outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
-    if config_path is not None and not any(outcome.restored for outcome in outcomes):
-        outcomes.append(remove_entries(config_path.absolute()))
+    state = Path(state_directory(os.environ))
+    with changing_hands(state):
+        journals, unreadable = find_journals(state)
+        outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
+        if config_path is not None and not any(outcome.restored for outcome in outcomes):
+            outcomes.append(remove_entries(config_path.absolute()))
     remove_stale_files(os.environ)
     remove_dead_runs(runs_directory(os.environ))
-    living = Path(runs_directory(os.environ)).glob("*.json")
-    remove_orphans(os.environ, frozenset(one.stem for one in living))
+    remove_orphans(os.environ, keys_in_use(os.environ))
     is_done = any(outcome.restored or outcome.problems for outcome in outcomes)
     nothing = "" if is_done or quiet else "no agent config is wrapped"
     report_restored(outcomes, unreadable, nothing, as_json=json_)
@@ -59,14 +66,14 @@ def _is_selected(journal: Journal, config_path: Path | None, key: str | None) ->
     if key is not None:
         return journal.key == key
     if config_path is None:
-        return not is_live(journal)
+        return has_ended(journal.pid) or not is_live(journal)
     wanted = os.path.realpath(config_path)
     return any(os.path.realpath(record.path) == wanted for record in journal.files)
 
 
 def _undo(journal: Journal) -> RestoreOutcome:
     try:
-        return restore_orphan(journal)
+        return restore_orphan(journal, ended=has_ended(journal.pid))
     except Conflict as error:
         raise Conflict(f"{error}; end that wrap (process {journal.pid}) instead") from None
 

@@ -39,7 +39,7 @@ from thoughtgate.transports.asgi import App
 from thoughtgate.version import __version__
 from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.login_targets import wrapped_servers
-from thoughtgate.wrap.nesting import explain_shared_config, find_outer_runs, require_policy_of
+from thoughtgate.wrap.nesting import find_outer_runs, require_policy_of
 from thoughtgate.wrap.preview import preview_run
 from thoughtgate.wrap.run import Surroundings, Wrap, WrapOptions, WrapReport, named
 
@@ -175,9 +175,8 @@ def wrap(
     loaded = _accepted(loaded, environ, say, profile)
     require_policy_of(outer, loaded, state_directory(environ))
     options = WrapOptions(governance_port, restore, strict, remote, choice.way)
-    with explain_shared_config(outer):
-        around = _surroundings(loaded, environ, say, verbose=verbose)
-        report = Wrap(plan, loaded, options, around).run()
+    around = _surroundings(loaded, environ, say, verbose=verbose)
+    report = Wrap(plan, loaded, options, around).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
 

@@ -8,7 +8,7 @@ the environment.
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.errors import UsageError
@@ -35,6 +35,9 @@ class RunFile(NamedTuple):
     entries: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - a tuple's default, never changed
     """Variables for the servers alone: by the key of an entry, ``env``, or ``problem`` with the
     reason why the server must not start."""
+    serves: tuple[str, ...] = ()
+    """Other run files that the entries of this run's agent name, because another wrap had rewritten
+    the agent's config first."""
 
 
 def run_path(key: str, environ: Mapping[str, str]) -> str:
@@ -75,11 +78,53 @@ def read_run_file(path: str) -> RunFile:
             str(said["profile"]),
             int(said["pid"]),
             dict(said.get("entries", {})),
+            tuple(map(str, said.get("serves", ()))),
         )
     except (ValueError, KeyError, TypeError):
         raise UsageError(
             f"{path} is not a run file; start the agent through thoughtgate wrap"
         ) from None
+
+
+def find_run_file(path: str) -> RunFile:
+    """Return the run of the wrap that started this process, among those that serve an entry.
+
+    Wraps that share a rewritten config read the same entries, each with its own policy. A process
+    that none of them started gets the run that the entry names, or else one that serves it.
+
+    Raises:
+        UsageError: no run serves the entry.
+    """
+    found = {
+        run.pid: run
+        for place, run in _living_runs(os.path.dirname(path))
+        if place == path or path in run.serves
+    }
+    if len(found) > 1:
+        pid = os.getpid()
+        while pid > 0 and pid not in found:
+            pid = _parent_of(pid)
+        if pid in found:
+            return found[pid]
+    named = [run for run in found.values() if path not in run.serves]
+    others = list(found.values())
+    return (named or others)[0] if found else read_run_file(path)
+
+
+def keys_in_use(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys that entries of running agents name."""
+    runs = _living_runs(runs_directory(environ))
+    paths = [path for place, run in runs for path in (place, *run.serves)]
+    return frozenset(os.path.basename(path).removesuffix(".json") for path in paths)
+
+
+def _living_runs(directory: str) -> Iterator[tuple[str, RunFile]]:
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(directory)):
+            path = os.path.join(directory, name)
+            with contextlib.suppress(UsageError):
+                if name.endswith(".json") and not has_ended((run := read_run_file(path)).pid):
+                    yield path, run
 
 
 def variables_of(told: Mapping[str, Any]) -> dict[str, str]:
@@ -139,10 +184,23 @@ def _state_of(pid: int) -> bytes:
         return b""
     try:
         os.kill(pid, 0)
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read(4096).rpartition(b")")[2].split()[0]
+        return _stat_of(pid)[0]
     except ProcessLookupError:
         return b"gone"
     except (OSError, OverflowError, IndexError):
         # Another user's process, or a system without /proc: it exists, and nothing more is known.
         return b"unknown"
+
+
+def _parent_of(pid: int) -> int:
+    """Return the parent of a process; 0 if it is not known."""
+    try:
+        return int(_stat_of(pid)[1])
+    except (OSError, ValueError, IndexError):  # a system without /proc
+        return os.getppid() if pid == os.getpid() else 0
+
+
+def _stat_of(pid: int) -> list[bytes]:
+    """Return what the system tells about a process, from its state on."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read(4096).rpartition(b")")[2].split()

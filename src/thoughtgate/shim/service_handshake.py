@@ -16,7 +16,7 @@ from thoughtgate.core.events import Event
 from thoughtgate.core.record_events import Record
 from thoughtgate.errors import PeerGone, UsageError
 from thoughtgate.gate.clock import monotonic
-from thoughtgate.gate.run_file import RunFile, has_ended, read_run_file, run_path, variables_of
+from thoughtgate.gate.run_file import RunFile, find_run_file, has_ended, run_path, variables_of
 from thoughtgate.policy.call import INSPECT_AFTER, INSPECT_BEFORE, PRODUCTION
 from thoughtgate.shim.service_connection import Link
 
@@ -56,7 +56,7 @@ def find_run(key: str, endpoint: str, environ: Mapping[str, str]) -> RunFile:
         UsageError: the run file or the endpoint is invalid.
     """
     if not endpoint:
-        return read_run_file(run_path(key, environ))
+        return find_run_file(run_path(key, environ))
     host, _, port = endpoint.removeprefix("http://").rstrip("/").rpartition(":")
     if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
         raise UsageError("--governance-endpoint is http://127.0.0.1:PORT")

@@ -16,7 +16,7 @@ from typing import Final
 from thoughtgate.agents.atomic import write_private
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.injection.injection import PrivateFile
-from thoughtgate.agents.locks import FileLock
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock
 from thoughtgate.errors import Conflict, StoreError
 from thoughtgate.gate.run_file import run_path, runs_directory
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
@@ -78,8 +78,11 @@ def stale_folders(environ: Mapping[str, str]) -> list[Path]:
 
 
 def remove_stale_files(environ: Mapping[str, str]) -> None:
-    """Remove the private files of runs that were killed."""
-    for folder in _folders(environ):
+    """Remove the private files of runs that were killed, and the locks on their keys."""
+    suffix = f".json{LOCK_SUFFIX}"
+    locks = Path(runs_directory(environ)).glob(f"*{suffix}")
+    keys = {one.name.removesuffix(suffix) for one in locks}
+    for folder in {*_folders(environ), *(folder_of(key, environ) for key in keys)}:
         _lock_if_stale(folder, environ, remove=True)
 
 

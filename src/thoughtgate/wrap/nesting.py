@@ -5,12 +5,10 @@ config and the profile of the run around it, and prints no link to a console. Ap
 answered as for the other run, and never by a descendant of either agent.
 """
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from thoughtgate.agents.locks import Locked
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.approvals.started_by_agent import MARKS, runs_around
 from thoughtgate.gate.config_files import Loaded
@@ -78,24 +76,6 @@ def require_policy_of(outer: Sequence[OuterRun], loaded: Loaded, state: str) -> 
                 f"policy ({run.policy}) and not {differs}; omit the option or variable, or run it "
                 "in a terminal outside the agent"
             )
-
-
-@contextlib.contextmanager
-def explain_shared_config(outer: Sequence[OuterRun]) -> Iterator[None]:
-    """Say what to do if the config is the one that a run around this process has rewritten.
-
-    Raises:
-        UsageError: it is.
-    """
-    try:
-        yield
-    except Locked as error:
-        if error.holder not in {run.pid for run in outer}:
-            raise
-        raise UsageError(
-            f"{error.config} is already behind the gate of the wrap that runs this shell "
-            f"(process {error.holder}); run the agent without 'thoughtgate wrap'"
-        ) from error
 
 
 def _real(path: str) -> str:

@@ -21,6 +21,7 @@ from thoughtgate.agents.expansion import Syntax, expand
 from thoughtgate.config.checks import GATES_HEADERS, proxy_fault
 from thoughtgate.config.server_auth import ServerAuth
 from thoughtgate.config.settings import ServerSettings, Settings
+from thoughtgate.errors import Conflict
 from thoughtgate.gate.connections.proxy_choice import ENVIRONMENT, proxy_of
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.wrap.remotes_file import DIRECTORY, INSTALLED
@@ -121,6 +122,25 @@ class Remotes:
         if self._tokens_env:
             document["keys"] = {"tokens_env": self._tokens_env}
         write_private(path, json.dumps(document, indent=1).encode())
+
+    def require_same(self, path: Path, real: Path) -> None:
+        """Check that a config that another wrap saved reaches the servers of a shared file likewise.
+
+        Raises:
+            Conflict: it does not.
+        """
+        names = [name for place, name in self._names.items() if place[0] == str(real)]
+        try:
+            there = json.loads(path.read_bytes())["servers"] if names else {}
+        except (OSError, ValueError, KeyError):
+            there = {}
+        for name in names:
+            own = json.loads(json.dumps(self._servers[name]))
+            if there.get(name, own) != own:
+                raise Conflict(
+                    f"{real} is rewritten by another thoughtgate wrap that reaches {name} in another "
+                    "way; start both with the same variables and config, or end that one first"
+                )
 
 
 def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dict[str, Any] | None:

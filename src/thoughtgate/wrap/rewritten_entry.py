@@ -8,6 +8,8 @@ agent's files or given to it at its start.
 import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from thoughtgate.agents.discovery import Plan
@@ -58,17 +60,25 @@ def make_rewrite(
     variables: ServerVariables,
     remotes: Remotes | None = None,
     key: str = "",
+    *,
+    runs: Mapping[Path, str] = MappingProxyType({}),
 ) -> Rewrite:
     """Put every entry of a plan behind a shim of this run; remote entries if a proxy can reach them.
 
-    ``key`` is the run's, if it is not the only one of this agent in this place.
+    Args:
+        plan: what was discovered.
+        environ: where the state directory is.
+        variables: those that go to the servers alone.
+        remotes: the remote servers that a proxy can reach.
+        key: the run's, if it is not the only one of this agent in this place.
+        runs: the runs that files name which another wrap has rewritten, by their real paths.
     """
-    key, own = key or run_key(plan), own_command()
+    own = own_command()
     # In full, because the shim must not look for it with variables that others can set.
-    run = run_path(key, environ)
+    own_run = run_path(key or run_key(plan), environ)
 
     def shim(entry: ServerEntry) -> list[str]:
-        words = ["shim", "--server-id", entry.id, "--run", run]
+        words = ["shim", "--server-id", entry.id, "--run", runs.get(entry.layer.real, own_run)]
         if entry.skipped:
             words += ["--skip", str(entry.skipped)]
         if chosen := variables.key_of(entry):
@@ -79,7 +89,8 @@ def make_rewrite(
         name = remotes.name_of(entry) if remotes is not None else None
         if name is None:
             return None
-        place = str(remotes_path(key, environ))
+        run = Path(runs.get(entry.layer.real, own_run))
+        place = str(remotes_path(run.stem, environ))
         carry = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
         carry += ["--state-dir", state_directory(environ)]
         return own[0], [*own[1:], *shim(entry), *own, *carry]

@@ -37,7 +37,13 @@ from thoughtgate.gate.control_socket import ControlServer
 from thoughtgate.gate.governor import LOOK_EVERY_S, Governor
 from thoughtgate.gate.open_governor import open_governor
 from thoughtgate.gate.reload import Reloader
-from thoughtgate.gate.run_file import RunFile, remove_run_file, run_path, write_run_file
+from thoughtgate.gate.run_file import (
+    RunFile,
+    keys_in_use,
+    remove_run_file,
+    run_path,
+    write_run_file,
+)
 from thoughtgate.gate.running_gates import DIRECTORY, describe_governed
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.process.ancestry import read_process
@@ -52,7 +58,7 @@ from thoughtgate.transports.loopback_server import open_listener, serve
 from thoughtgate.wrap.added_servers import AddedServers
 from thoughtgate.wrap.agent_process import AgentProcess
 from thoughtgate.wrap.injected_files import is_first_time
-from thoughtgate.wrap.remote_servers import Remotes
+from thoughtgate.wrap.remote_servers import Remotes, remove_orphans
 from thoughtgate.wrap.remotes_file import remotes_path
 from thoughtgate.wrap.rewritten_entry import is_our_entry, make_rewrite
 from thoughtgate.wrap.server_report import ServerReport
@@ -261,7 +267,7 @@ class Wrap:
                 yield governance
             finally:
                 remove_run_file(self._run_path, self._run_file)
-                remotes_path(self._key, around.environ).unlink(missing_ok=True)
+                remove_orphans(around.environ, keys_in_use(around.environ))
                 await finish(*watching)
 
     @contextlib.asynccontextmanager
@@ -289,12 +295,17 @@ class Wrap:
                 known = {**environ, **plan.search.env}
                 remotes = Remotes(plan, known, loaded.settings, loaded.path or "")
             variables = ServerVariables(plan, plan.search.env)
-            done = make_rewrite(plan, environ, variables, remotes, self._key)
+            runs = strategy.runs
+            done = make_rewrite(plan, environ, variables, remotes, self._key, runs=runs)
             if self._agent is None:  # what is added later is named by itself
                 self._require(plan, strategy.outcome(plan, done), variables)
-            self._run_file = self._run_file._replace(entries=variables.contents)
+            serves = tuple(sorted({*runs.values()} - {self._run_path}))
+            self._run_file = self._run_file._replace(entries=variables.contents, serves=serves)
             write_run_file(self._run_path, self._run_file)
             if remotes is not None:
+                for real, path in runs.items():
+                    if path != self._run_path:
+                        remotes.require_same(remotes_path(Path(path).stem, environ), real)
                 remotes.save(remotes_path(self._key, environ))
                 governance.relayed = remotes.relayed(plan)
                 governance.own_variables = remotes.own_variables(plan)

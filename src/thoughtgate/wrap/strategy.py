@@ -76,7 +76,8 @@ class Rewriting:
     def __init__(
         self, plan: Plan, environ: Mapping[str, str], *, started_at: str, restore: bool
     ) -> None:
-        self.key = run_key(plan)
+        self._claim = RunKey(run_key(plan), environ)
+        self.key = self._claim.key
         self.command = (*plan.search.launcher, *plan.search.argv)
         self.variables: Mapping[str, str] = {}
         self._configs = WrappedConfigs(
@@ -91,6 +92,11 @@ class Rewriting:
     def plan(self) -> Plan:
         """What was found when the files were read last."""
         return self._configs.plan
+
+    @property
+    def runs(self) -> Mapping[Path, str]:
+        """The runs that rewritten files name, by their real paths; other wraps may have named them."""
+        return self._configs.runs
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
@@ -108,7 +114,11 @@ class Rewriting:
         return (taken[0], rewritten(*taken)) if taken else None
 
     def __enter__(self) -> Self:
-        self._configs.__enter__()
+        try:
+            self._configs.__enter__()
+        except BaseException:
+            self._claim.release()
+            raise
         return self
 
     def __exit__(
@@ -117,7 +127,10 @@ class Rewriting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._configs.__exit__(kind, error, trace)
+        try:
+            self._configs.__exit__(kind, error, trace)
+        finally:
+            self._claim.release()
 
     def outcome(self, plan: Plan, done: Rewrite) -> Outcome:
         """Return which servers the agent gets if the files are rewritten."""
@@ -134,6 +147,7 @@ class Injecting:
 
     way: Way = "inject"
     left: tuple[Problem, ...] = ()
+    runs: Mapping[Path, str] = MappingProxyType({})
     take_in = None
     """The agent has got its servers, and reads no more from its files."""
 

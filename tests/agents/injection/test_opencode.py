@@ -8,7 +8,9 @@ import pytest
 from tests.support.agent_files import Scene, head
 
 from thoughtgate.agents.injection.injection import Injection
-from thoughtgate.agents.injection.opencode import VARIABLE
+from thoughtgate.agents.injection.opencode import VARIABLES
+
+VARIABLE = VARIABLES["opencode"]
 
 ENTRY = {"type": "local", "command": ["run"]}
 
@@ -103,3 +105,18 @@ def test_a_plugin_that_a_config_names_is_warned_about(scene: Scene, place: str) 
 def test_a_key_that_opencode_ignores_leaves_no_server_outside_the_gate(scene: Scene) -> None:
     scene.write(scene.project / "opencode.json", {"mcp": {"a": {**ENTRY, "disabled": True}}})
     assert scene.inject().governed == ("a",)
+
+
+def test_kilo_gets_its_own_variable(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, agent="kilo", argv=("kilo", "attach", "http://127.0.0.1:1"))
+    entry = {"type": "local", "command": ["run"]}
+    scene.write(scene.project / "kilo.json", {"mcp": {"usr": entry}})
+    scene.write(scene.project / ".kilo" / "plugin" / "p.ts", "")
+
+    made = scene.inject()
+
+    assert set(made.variables) == {"KILO_CONFIG_CONTENT"}
+    given = json.loads(made.variables["KILO_CONFIG_CONTENT"])["mcp"]["usr"]
+    assert given["command"] == [*head("usr"), "run"]
+    assert [one.place for one in made.outside] == ["the Kilo server that this attaches to"]
+    assert "p.ts" in made.warnings[0]

@@ -1,4 +1,4 @@
-"""opencode: a variable with config text, which it merges over its files key by key.
+"""opencode, and Kilo, which is made from it: a variable with config text, merged over the files.
 
 The variable is inherited by every server, so it contains only the shims' command lines.
 """
@@ -17,14 +17,15 @@ from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_value
 
-VARIABLE: Final = "OPENCODE_CONFIG_CONTENT"
+VARIABLES: Final = {"opencode": "OPENCODE_CONFIG_CONTENT", "kilo": "KILO_CONFIG_CONTENT"}
 
 _ATTACH: Final = frozenset({"attach", "--attach"})
 _FILE: Final = re.compile(r"\{file:([^}]+)\}")
 
 
 def inject(given: Governed) -> Injection:
-    """Return how opencode is started with every known server behind the gate."""
+    """Return how the agent is started with every known server behind the gate."""
+    agent, variable = given.plan.agent, VARIABLES[given.plan.agent.type]
     servers: dict[str, Mapping[str, Any]] = {}
     governed, outside = [], []
     for name, stack in given.stacks().items():
@@ -39,21 +40,21 @@ def inject(given: Governed) -> Injection:
         servers[name] = {"type": "local", "command": words, **emptied(stack)}
     if first_word_of(given.command, _ATTACH):
         reason = "a process that was started without the gate has its own servers"
-        outside.append(UngovernedServer("the opencode server that this attaches to", reason))
-    text = given.plan.search.env.get(VARIABLE, "")
-    own = parse_document(text.encode(), "json", file=VARIABLE).values if text else {}
+        outside.append(UngovernedServer(f"the {agent.name} server that this attaches to", reason))
+    text = given.plan.search.env.get(variable, "")
+    own = parse_document(text.encode(), "json", file=variable).values if text else {}
     content = merge_keys(own, {"mcp": servers})
     return Injection(
         given.command,
         tuple(governed),
-        variables={VARIABLE: json.dumps(content, ensure_ascii=False)},
+        variables={variable: json.dumps(content, ensure_ascii=False)},
         outside=tuple(outside),
         warnings=tuple(_plugins(given)),
     )
 
 
 def _with_absolute_files(word: Any, stack: list[ServerEntry]) -> Any:
-    """Make ``{file:…}`` independent of the config file, to which opencode takes it as relative."""
+    """Make ``{file:…}`` independent of the config file, to which the agent takes it as relative."""
     if not isinstance(word, str):
         return word
     folder = next((one.layer.path.parent for one in reversed(stack) if argv_of(one.raw)), Path())

@@ -21,6 +21,7 @@ _INJECT: Final[dict[str, Callable[[Governed], Injection]]] = {
     "codex": codex.inject,
     "copilot": copilot.inject,
     "gemini": gemini.inject,
+    "kilo": opencode.inject,
     "opencode": opencode.inject,
     "qoder": qoder.inject,
     "qwen": qwen.inject,

@@ -10,10 +10,8 @@ one can restore or install again.
 """
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -40,20 +38,16 @@ from thoughtgate.agents.journal import (
     remove_journal,
     save_journal,
 )
-from thoughtgate.agents.locks import FileLock, agent_lock
+from thoughtgate.agents.left_configs import restore_orphan
+from thoughtgate.agents.locks import FileLock, agent_lock, changing_hands, waiting_lock
 from thoughtgate.agents.restoration import RestoreOutcome, original_of, restore_files
 from thoughtgate.agents.rewrite import FileRewrite
-from thoughtgate.agents.wrapped_configs import restore_orphan
 from thoughtgate.errors import ConfigError, Conflict, Problem
 
 _KEY_LENGTH: Final = 16
 
 _CHANGING: Final = "changing"
 """The name of the file that says which config files are locked now, and by which process."""
-
-_WAIT_S: Final = 10.0
-"""How long to wait for another process that installs; it takes less than a second."""
-_POLL_S: Final = 0.02
 
 
 class InstalledConfigs:
@@ -78,10 +72,8 @@ class InstalledConfigs:
             Conflict: another process does not end.
         """
         directory = state / INSTALLS
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(directory / "lock", flags, 0o600), "w") as lock:
-            _lock(lock.fileno())
+        busy = "another thoughtgate install or uninstall is running; try again"
+        with waiting_lock(directory / "lock", busy):
             _clean_up(directory)
             found = cls(state)
             try:
@@ -134,6 +126,10 @@ class InstalledConfigs:
         if more:
             told = {"pid": os.getpid(), "files": [*map(str, self._locks), *map(str, more)]}
             write_private(self._state / INSTALLS / _CHANGING, json.dumps(told).encode())
+        with changing_hands(self._state):
+            return self._lock(more)
+
+    def _lock(self, more: Iterable[Path]) -> list[Problem]:
         for real in more:
             try:
                 self._locks[real] = FileLock(real)
@@ -143,7 +139,7 @@ class InstalledConfigs:
         warnings: list[Problem] = []
         for journal in find_journals(self._state)[0]:
             if self._locks.keys() & {record.real for record in journal.files}:
-                outcome = restore_orphan(journal, held=self._locks)
+                outcome = restore_orphan(journal, held=self._locks, ended=True)
                 if outcome.problems:
                     raise ConfigError(outcome.problems)
                 message = f"restored: the wrap that changed it (process {journal.pid}) was killed"
@@ -287,17 +283,3 @@ def _clean_up(directory: Path) -> None:
         for folder in (*folders, *filter(Path.is_dir, directory.parent.iterdir())):
             remove_temporaries(folder, int(told["pid"]))
     (directory / _CHANGING).unlink(missing_ok=True)
-
-
-def _lock(descriptor: int) -> None:
-    deadline = time.monotonic() + _WAIT_S
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                message = "another thoughtgate install or uninstall is running; try again"
-                raise Conflict(message) from None
-            time.sleep(_POLL_S)
-        else:
-            return
