@@ -200,33 +200,9 @@ def page_end(connection: Connection, call: dict[str, Any]) -> tuple[float, int] 
     return (float(found[0][0]), int(found[0][1])) if found and found[0][0] else None
 
 
-def count_rules(connection: Connection, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
-    """Count the calls of a policy's version by rule and decision.
-
-    The second value tells whether all calls were counted: a shared ledger counts the newest ones.
-    """
-    values: tuple[Any, ...] = (policy,)
-    query = "SELECT rule, decision, sum(count) FROM hits WHERE policy = ? GROUP BY 1, 2"
-    if not isinstance(connection, sqlite3.Connection):
-        values = (MAX_LATENCIES, policy)
-        query = (
-            "SELECT coalesce(rule, ''), coalesce(decision, ''), count(*) FROM "
-            "(SELECT policy, rule, decision FROM calls "
-            "ORDER BY started_at DESC NULLS LAST, id DESC LIMIT ?) AS newest "
-            "WHERE policy = ? GROUP BY 1, 2"
-        )
-    counts = {
-        (str(rule), str(decision)): int(count)
-        for rule, decision, count in select(connection, query, values)
-    }
-    return counts, isinstance(connection, sqlite3.Connection)
-
-
 def policy_changes(connection: Connection, limit: int) -> list[tuple[float, dict[str, Any]]]:
-    """Return the newest changes of the policy, which only the ledger of one machine keeps."""
-    if not isinstance(connection, sqlite3.Connection):
-        return []
-    query = "SELECT at, told FROM policies ORDER BY at DESC LIMIT ?"
+    """Return the newest changes of the policy."""
+    query = "SELECT at, told FROM policy_changes ORDER BY at DESC LIMIT ?"
     found = []
     for at, told in select(connection, query, (limit,)):
         try:
