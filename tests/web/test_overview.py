@@ -16,7 +16,9 @@ def test_sums_and_plots_of_the_calls(client: Client, tmp_path: Path) -> None:
     write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
     text = client.get("/overview").text
 
-    assert "Calls over time" in text
+    for title in ("Calls over time", "Latency", "Failed calls"):
+        assert f"<h2>{title}</h2>" in text
+    assert re.search(r"p50 [\d,]+ ms, p95 [\d,]+ ms", text)
     for title, _, _ in RANKINGS.values():
         assert f"<h2>{title}</h2>" in text
     assert "<b>1</b> other messages" in text

@@ -7,6 +7,7 @@ themselves are grouped.
 """
 
 import sqlite3
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.record.ledger_queries import CallFilter, Connection, select
@@ -28,6 +29,10 @@ COUNTED: Final = (
 
 MAX_TOTALS: Final = 100_000
 """Totals that are read at once: a tenth of a second. Only a record with as many names of tools has more."""
+
+
+_NEVER: Final = 1e18
+"""A time after all calls."""
 
 
 class CallTotal(NamedTuple):
@@ -86,6 +91,26 @@ def count_rules(connection: Connection, policy: str) -> dict[tuple[str, str], in
     )
     found = select(connection, query, (policy,))
     return {(str(rule), str(decision)): int(calls) for rule, decision, calls in found}
+
+
+def count_steps(connection: Connection, wanted: CallFilter, step_s: int) -> list[tuple[float, int]]:
+    """Count the calls that match a filter per step, newest first; steps without any are left out.
+
+    Of the times, whole steps count, and only columns that are counted can be filtered.
+    """
+    where, values = replace(wanted, since=0.0, until=0.0).where(connection)
+    times = "step_s = ? AND started_at > ?"
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    kept = (
+        f"{KINDS} AS calls JOIN {TOTALS} ON kind = calls.id" if is_sqlite else f"{TOTALS} AS calls"
+    )
+    count = f"sum({TOTALS if is_sqlite else 'calls'}.calls)"
+    query = (
+        f"SELECT started_at, {count} FROM {kept} WHERE {times} AND started_at < ? AND {where} "  # noqa: S608 - our own names
+        f"GROUP BY 1 HAVING {count} > 0 ORDER BY 1 DESC"
+    )
+    bounds = (step_s, wanted.since - step_s, wanted.until or _NEVER)
+    return [(float(at), int(calls)) for at, calls in select(connection, query, (*bounds, *values))]
 
 
 def read_latencies(
@@ -192,6 +217,7 @@ TOTALS_SCHEMA: Final = (
     f"{', '.join(f'{name} TEXT' for name in COUNTED)}, UNIQUE ({', '.join(COUNTED)}));\n"
     f"CREATE TABLE {TOTALS} (step_s INTEGER, started_at REAL, kind INTEGER, calls INTEGER, "
     "PRIMARY KEY (step_s, started_at, kind)) WITHOUT ROWID;\n"
+    f"CREATE INDEX {TOTALS}_kind ON {TOTALS} (kind, step_s, started_at, calls);\n"
     f"CREATE TABLE {LATENCIES} (step_s INTEGER, started_at REAL, server TEXT, latency_ms INTEGER, "
     "calls INTEGER, PRIMARY KEY (step_s, started_at, server, latency_ms)) WITHOUT ROWID;\n"
     f"CREATE TRIGGER calls_added AFTER INSERT ON calls BEGIN {_more('new')} END;\n"

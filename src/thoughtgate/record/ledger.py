@@ -70,6 +70,9 @@ CREATE INDEX calls_decision ON calls (decision, started_at);
 CREATE INDEX calls_status ON calls (status, started_at, latency_ms);
 CREATE TABLE policy_changes (at REAL, told TEXT, head TEXT);
 CREATE INDEX calls_unindexed ON calls (id) WHERE indexed = 0;
+CREATE INDEX calls_untimed ON calls (id) WHERE started_at IS NULL OR started_at <= 0;
+CREATE INDEX calls_found ON calls (started_at)
+  WHERE argument_findings IS NOT NULL OR result_findings IS NOT NULL;
 CREATE INDEX calls_asked ON calls (started_at, asked_at, approval_at, approved_by, approval, server)
   WHERE asked_at > 0;
 CREATE TABLE traffic (run_id TEXT, server TEXT, minute INTEGER, type TEXT, direction TEXT,

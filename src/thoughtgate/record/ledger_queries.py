@@ -17,6 +17,9 @@ from thoughtgate.record.search_words import search_words
 MAX_LATENCIES: Final = 20_000
 """How many of the newest calls the percentiles are computed from: read within 50 ms."""
 
+MAX_LATENCIES_BY: Final = 5000
+"""The same for percentiles by server or tool, of which a page needs two."""
+
 MAX_APPROVALS: Final = 5000
 """How many of the newest approvals the times of people are computed from."""
 
@@ -140,6 +143,8 @@ class CallFilter:
     principal: str = ""
     before: tuple[float, int] | None = None
     """Only calls that come after this position in the list, newest first; see ``page_end``."""
+    is_untimed: bool = False
+    """Only calls without a start time, which come last in the list."""
     limit: int = 50
     """0 for all."""
 
@@ -158,6 +163,8 @@ class CallFilter:
             _found(dialect, self.finding),
             *((f"calls.{name} = ?", getattr(self, name)) for name in EXACT),
         )
+        if self.is_untimed:
+            where += " AND (calls.started_at IS NULL OR calls.started_at <= 0)"
         if self.before is not None:
             where, values = (
                 f"{where} AND (calls.started_at, calls.id) < (?, ?)",
@@ -320,7 +327,7 @@ def latencies_by(connection: Connection, column: str, wanted: CallFilter) -> dic
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
     found: dict[str, list[int]] = {}
-    for name, latency in select(connection, query, (*values, MAX_LATENCIES)):
+    for name, latency in select(connection, query, (*values, MAX_LATENCIES_BY)):
         found.setdefault(str(name), []).append(int(latency))
     return {name: sorted(each) for name, each in found.items()}
 
@@ -416,7 +423,9 @@ def _found(dialect: _Dialect, check: str) -> tuple[str, str]:
     if not check:
         return "", ""
     columns = "coalesce(calls.argument_findings, '') || coalesce(calls.result_findings, '')"
-    return _named(dialect, f"({columns})", f'*"check": "{check}"*')
+    found, value = _named(dialect, f"({columns})", f'*"check": "{check}"*')
+    has_any = "(calls.argument_findings IS NOT NULL OR calls.result_findings IS NOT NULL)"
+    return f"{has_any} AND {found}", value
 
 
 def _words(dialect: _Dialect, text: str) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from thoughtgate.core.record_events import (
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_lines import find_call_lines
 from thoughtgate.record.call_rows import event_time, member, text
+from thoughtgate.record.call_search import search_calls
 from thoughtgate.record.call_totals import count_rules, read_totals
 from thoughtgate.record.follower import RecordFollower
 from thoughtgate.record.ledger import Ledger, ledger_path
@@ -30,7 +31,6 @@ from thoughtgate.record.ledger_queries import (
     CallFilter,
     Connection,
     find_call,
-    find_calls,
     find_decisions,
     latencies_by,
     page_end,
@@ -95,7 +95,7 @@ class ConsoleRecord:
     ) -> list[dict[str, Any]]:
         """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""
         chosen = CallFilter(since=since, until=until, limit=limit, **wanted)
-        return self._ask(lambda connection: find_calls(connection, chosen), _NO_CALLS)
+        return self._ask(lambda connection: search_calls(connection, chosen), _NO_CALLS)
 
     def page_end(self, call: dict[str, Any]) -> tuple[float, int] | None:
         """Return the position after a listed call, for ``before`` of the next page."""

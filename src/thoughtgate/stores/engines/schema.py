@@ -349,6 +349,8 @@ CREATE INDEX policy_changes_time ON policy_changes (at);
 CREATE INDEX calls_asked ON calls (started_at DESC NULLS LAST)
   INCLUDE (asked_at, approval_at, approved_by, approval, server) WHERE asked_at > 0;
 CREATE INDEX calls_rule ON calls (rule, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_found ON calls (started_at DESC NULLS LAST, id DESC)
+  WHERE argument_findings IS NOT NULL OR result_findings IS NOT NULL;
 CREATE TABLE call_totals (
   step_s bigint NOT NULL, started_at double precision NOT NULL, kind text NOT NULL,
   {", ".join(f"{name} text NOT NULL" for name in _COUNTED)},
@@ -371,7 +373,7 @@ CREATE TRIGGER calls_failed BEFORE INSERT OR UPDATE ON calls FOR EACH ROW
 {_count_calls("INSERT", _changed_calls("new_calls", 1), "NEW TABLE AS new_calls")}
 {_count_calls("DELETE", _changed_calls("old_calls", -1), "OLD TABLE AS old_calls")}
 {_count_calls("UPDATE", _MOVED_CALLS, "OLD TABLE AS old_calls NEW TABLE AS new_calls")}
-"""
+"""  # noqa: S608 - our own names
 """Adds totals of calls and past policies, and has all rows made again from the stored lines.
 
 Rows of earlier versions call a tool that reported an error successful.
