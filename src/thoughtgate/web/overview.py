@@ -28,7 +28,7 @@ SPANS: Final = {
 }
 RANKINGS: Final = {
     "denials": ("Denied by rule", "rule", 6),
-    "refusals": ("Errors and refusals by kind", "error_kind", 6),
+    "refusals": ("Failed and denied by kind", "error_kind", 6),
     "tools": ("Tools", "tool", 6),
     "servers": ("Servers", "server", 6),
     "principals": ("Callers", "principal", 6),
