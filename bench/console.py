@@ -132,8 +132,8 @@ def _pages(client: Client, engine: str, rows: int, rounds: int) -> Iterator[Figu
     call = client.get("/calls").text.partition('data-call="')[2].partition('"')[0]
     begun = time.perf_counter()
     client.get(f"/calls/{call}")
-    took = (time.perf_counter() - begun) * 1000
-    yield Figure(f"{engine}, {rows:,} calls: one call", took, "ms", PAGE_MS)
+    once = (time.perf_counter() - begun) * 1000
+    yield Figure(f"{engine}, {rows:,} calls: one call", once, "ms", PAGE_MS)
 
 
 def _live(console: LocalConsole, rounds: int) -> Iterator[Figure]:
