@@ -39,7 +39,7 @@ class Place:
         write_events(self.folder, *events)
 
     def hits(self) -> dict[str, int]:
-        (_, rules), *_ = self.policy.rules()[0]
+        (_, rules), *_ = self.policy.rules()
         return {rule.id: rule.hits for rule in rules}
 
 
@@ -68,7 +68,7 @@ def test_rules_are_told_with_what_they_apply_to_and_how_often(place: Place) -> N
     )
 
     assert place.hits() == {"reads": 2, "rules[1]": 0, "default": 1}
-    (_, rules), *_ = place.policy.rules()[0]
+    (_, rules), *_ = place.policy.rules()
     assert rules[0].selects == "tool read_* on files"
     assert "amount gt 100" in rules[1].selects
 
@@ -144,7 +144,7 @@ def test_the_organisations_policy_applies_to_a_candidate_too(
     found = policy.try_call("schema: 1\ndefault: forward\n", row, T0)
 
     assert found.decision == "BLOCK"
-    assert [name for name, _ in policy.rules()[0]] == ["", "organisation"]
+    assert [name for name, _ in policy.rules()] == ["", "organisation"]
 
 
 def test_a_proposal_is_made_from_the_record(place: Place) -> None:

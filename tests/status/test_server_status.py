@@ -67,7 +67,7 @@ def test_the_worst_state_of_all_gates_is_shown() -> None:
 
 def test_calls_are_counted_by_outcome() -> None:
     def total(decision: str, status: str, calls: int, approval: str = "") -> CallTotal:
-        return CallTotal(0.0, "s", "t", decision, status, "", "", "", approval, "", calls)
+        return CallTotal(0.0, "s", "t", decision, status, "", "", "", approval, "", "", calls)
 
     found = total_calls(
         [

@@ -122,6 +122,14 @@ def test_the_mcp_metrics_count_requests_upstreams_and_approvals() -> None:
     assert sample(metrics, "mcp_batch_size_histogram_count") == 1
 
 
+def test_a_tool_that_says_that_it_failed_has_failed() -> None:
+    metrics = fed(started("c"), decided("c"), ended("c", is_error=True))
+    assert sample(metrics, "mcp_requests_total", method="tools/call", status="error") == 1
+    assert sample(metrics, "mcp_upstream_requests_total", status="error") == 1
+    name = "thoughtgate_errors_total"
+    assert sample(metrics, name, error_type="tool_error", method="tools/call") == 1
+
+
 def test_the_time_a_person_took_is_not_the_servers() -> None:
     metrics = fed(
         started("c", T0),

@@ -24,6 +24,7 @@ from thoughtgate.web.console_context import PAGES as CONSOLE_PAGES
 
 AXE = ROOT / ".node" / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = (360, 768, 1180, 1600)
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 AXE_RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
 PAGES = (
     *(address for address, _ in CONSOLE_PAGES),
@@ -287,6 +288,49 @@ def test_no_page_is_inaccessible_or_too_wide_at_any_width(
         problems += violations(page, console.base + path)
         extent = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         problems += [(path, "too wide")] if page.evaluate(extent) > 0 else []
+    assert problems == []
+
+
+LAYOUT = """() => {
+  const found = [];
+  const name = (one) => one.tagName.toLowerCase() + (one.className.baseVal ?? one.className).replace(/(^| +)(?=.)/g, '.') + ' ' + one.textContent.trim().slice(0, 40);
+  for (const one of document.querySelectorAll('body *')) {
+    const style = getComputedStyle(one), box = one.getBoundingClientRect();
+    if (!box.width || !box.height || style.visibility === 'hidden' || one.closest('.sr, .skip, svg')) continue;
+    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    const folded = one.closest('.scroll, .log, nav, pre');
+    if (own && parseFloat(style.fontSize) < 12) found.push('text smaller than 12 px: ' + name(one));
+    if (!folded && box.right > document.documentElement.clientWidth + 1) found.push('too far right: ' + name(one));
+    if (one.matches('button, select, input:not([type=hidden])') && Math.min(box.width, box.height) < 24 && !one.matches('[type=checkbox], [type=radio]')) found.push('smaller than 24 px: ' + name(one));
+  }
+  const blocks = [...document.querySelectorAll('main > *, .tiles > *, .grid > *')].filter((one) => one.getBoundingClientRect().height);
+  for (const one of blocks) for (const two of blocks) {
+    if (one === two || one.parentElement !== two.parentElement) continue;
+    const a = one.getBoundingClientRect(), b = two.getBoundingClientRect();
+    if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 && one.compareDocumentPosition(two) & 4) found.push('overlap: ' + name(one) + ' and ' + name(two));
+  }
+  return found;
+}"""
+"""Returns what is wrong with the boxes of a page: text below 12 px, targets below 24 px, content
+beyond the right edge, and blocks on top of each other. Pixels are not compared, because fonts
+differ between machines."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_layout_of_every_page_holds_at_any_width(
+    context: BrowserContext, console: LocalConsole, gate: Gate, width: int
+) -> None:
+    ident = gate.hold("delete_note", {"name": "draft", "path": "/srv/" + "notes/" * 30})
+    record_files_server(console, gate)
+    page = signed_in(context, console.console.new_link())
+    page.set_viewport_size({"width": width, "height": 800})
+    problems = list[tuple[str, str, str]]()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for path in (*PAGES, f"/approvals/{ident}", "/calls/run-1.2"):
+            page.goto(console.base + path)
+            problems += [(scheme, path, one) for one in page.evaluate(LAYOUT)]
     assert problems == []
 
 

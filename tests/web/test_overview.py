@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.audit_cli import sample_events
 from tests.support.consoles import Client, write_events
+from tests.support.records import decided, started
 
 from thoughtgate.web.overview import RANKINGS
 
@@ -16,12 +17,24 @@ def test_sums_and_plots_of_the_calls(client: Client, tmp_path: Path) -> None:
     write_events(tmp_path, *(event._replace(at=now - 60) for event in sample_events()))
     text = client.get("/overview").text
 
-    assert "Calls over time" in text
+    for title in ("Calls over time", "Latency", "Failed calls"):
+        assert f"<h2>{title}</h2>" in text
+    assert re.search(r"p50 [\d,]+ ms, p95 [\d,]+ ms", text)
     for title, _, _ in RANKINGS.values():
         assert f"<h2>{title}</h2>" in text
     assert "<b>1</b> other messages" in text
     assert "p90</small>" in text
     assert "allowed at once" in text
+
+
+def test_calls_that_were_all_denied_have_no_curves(client: Client, tmp_path: Path) -> None:
+    now = time.time()
+    write_events(tmp_path, started("c.1", now), decided("c.1", now, action="BLOCK"))
+    text = client.get("/overview").text
+
+    assert "Calls over time" in text
+    assert "<h2>Latency</h2>" not in text
+    assert "<h2>Failed calls</h2>" not in text
 
 
 def test_every_number_leads_to_the_calls_that_it_counts(client: Client, tmp_path: Path) -> None:

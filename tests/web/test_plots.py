@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from thoughtgate.web.plots import plot_over_time, plot_ranking
+from thoughtgate.web.plots import Curve, plot_curves, plot_over_time, plot_ranking
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,7 +27,7 @@ def test_calls_over_time_are_stacked_by_verdict() -> None:
 
     classes = [rect.attrib["class"] for rect in svg.iter("rect")]
     assert classes == ["v-allow", "v-block", "v-hold", "v-other"]
-    assert "3 allowed, 1 denied" in (svg.findtext("a/title") or "")
+    assert "3 allowed, 1 denied" in (svg.findtext("svg/a/title") or "")
     assert [one.attrib["href"] for one in svg.iter("a")] == ["/at/0", "/at/60"]
     heights = [float(rect.attrib["height"]) for rect in svg.iter("rect")]
     assert heights[0] > heights[1]
@@ -35,6 +35,24 @@ def test_calls_over_time_are_stacked_by_verdict() -> None:
 
 def test_no_calls_are_an_empty_plot() -> None:
     assert list(parsed(str(plot_over_time([], 0.0, 60.0, 60, address))).iter("rect")) == []
+
+
+def test_curves_have_a_point_for_each_time_that_leads_to_its_calls() -> None:
+    curves = [
+        Curve("p50", "c-middle", {0.0: 5, 60.0: 10}),
+        Curve("p95", "c-high", {0.0: 20, 60.0: 40}),
+    ]
+    svg = parsed(str(plot_curves(curves, 0.0, 120.0, 60, address, "ms", "latency")))
+
+    assert [one.attrib["class"] for one in svg.iter("polyline")] == [
+        "curve c-middle",
+        "curve c-high",
+    ]
+    assert [one.attrib["href"] for one in svg.iter("a")] == ["/at/0", "/at/60"]
+    assert "p50 5 ms, p95 20 ms" in (svg.findtext("svg/a/title") or "")
+    heights = [float(one.attrib["d"].split()[1][:-2]) for one in svg.iter("path")]
+    assert heights[3] < heights[1] < heights[2] < heights[0]
+    assert svg.findtext("p") == "40 ms"
 
 
 def test_a_ranking_draws_the_longest_bar_for_the_most() -> None:

@@ -21,7 +21,6 @@ from thoughtgate.agents.installs.survey import BROKEN, INSTALLED, NOT_GOVERNED
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.left_configs import is_live
 from thoughtgate.agents.locks import changing_hands
-from thoughtgate.cli.installs.agent_servers import agent_servers, by_agent
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import counted, write_report
 from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError, visible
@@ -32,6 +31,7 @@ from thoughtgate.gate.state_directory import account_home, ensure_directory, sta
 from thoughtgate.process.own_command import own_command, runs_from_cache
 from thoughtgate.record.file import is_written, traffic_path
 from thoughtgate.record.stream import STREAMS
+from thoughtgate.status.agent_servers import agent_servers, by_agent
 from thoughtgate.stores.record_heads import find_head
 from thoughtgate.version import __version__
 from thoughtgate.wrap.injected_files import stale_folders

@@ -9,7 +9,6 @@ from rich.text import Text
 from typer import Exit, Option
 
 from thoughtgate.agents.installs.survey import BROKEN, NOT_GOVERNED, ServerState
-from thoughtgate.cli.installs.agent_servers import agent_servers, by_agent
 from thoughtgate.cli.options import (
     ConfigOption,
     JsonOption,
@@ -21,6 +20,7 @@ from thoughtgate.cli.options import (
 from thoughtgate.cli.output import watch_report
 from thoughtgate.cli.tables import paint, shown_time, table_lines
 from thoughtgate.errors import EXIT_FAILURE, visible
+from thoughtgate.status.agent_servers import agent_servers, by_agent
 from thoughtgate.status.limit_counts import describe_count
 from thoughtgate.status.overview import describe_server, gather_status
 from thoughtgate.status.server_logins import describe_login, login_command

@@ -7,7 +7,6 @@ is trusted to have the right type.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
@@ -124,8 +123,6 @@ class RecordRows:
         """Rows by call and writer: several writers of one run may use the same id."""
         self.traffic: dict[tuple[str, str, int, str, str, str], list[int]] = {}
         """Count and bytes by run, server, minute, type, direction and detail."""
-        self.hits: Counter[tuple[str, str, str]] = Counter()
-        """Decisions by version of the policy, rule and decision."""
         self.policies: list[tuple[float, str]] = []
         """Times and JSON texts of changes of the policy."""
         self.events = 0
@@ -144,8 +141,6 @@ class RecordRows:
                     said = member(said, parent)
                 for name, key, read in columns:
                     row[name] = read(said, key)
-            if kind == CALL_DECISION and row["policy"]:
-                self.hits[row["policy"], row["rule"] or "", row["decision"] or ""] += 1
         elif kind == POLICY_CHANGED:
             told = json.dumps(member(event, "policy"), ensure_ascii=False)
             self.policies.append((event_time(event), told[:MAX_POLICY_TEXT]))

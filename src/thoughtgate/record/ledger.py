@@ -27,7 +27,7 @@ from thoughtgate.record.reader import (
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.engines.sqlite import keep_log
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -68,10 +68,11 @@ CREATE INDEX calls_verdict ON calls (decision, tool, started_at);
 CREATE INDEX calls_server ON calls (server, started_at);
 CREATE INDEX calls_decision ON calls (decision, started_at);
 CREATE INDEX calls_status ON calls (status, started_at, latency_ms);
-CREATE TABLE hits (policy TEXT, rule TEXT, decision TEXT, count INTEGER, head TEXT,
-  PRIMARY KEY (policy, rule, decision, head)) WITHOUT ROWID;
-CREATE TABLE policies (at REAL, told TEXT, head TEXT);
+CREATE TABLE policy_changes (at REAL, told TEXT, head TEXT);
 CREATE INDEX calls_unindexed ON calls (id) WHERE indexed = 0;
+CREATE INDEX calls_untimed ON calls (id) WHERE started_at IS NULL OR started_at <= 0;
+CREATE INDEX calls_found ON calls (started_at)
+  WHERE argument_findings IS NOT NULL OR result_findings IS NOT NULL;
 CREATE INDEX calls_asked ON calls (started_at, asked_at, approval_at, approved_by, approval, server)
   WHERE asked_at > 0;
 CREATE TABLE traffic (run_id TEXT, server TEXT, minute INTEGER, type TEXT, direction TEXT,
@@ -93,15 +94,11 @@ _PUT_TRAFFIC: Final = (
     "INSERT INTO traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
     "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
 )
-_PUT_HITS: Final = (
-    "INSERT INTO hits VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET count = hits.count + excluded.count"
-)
-_PUT_POLICY: Final = "INSERT INTO policies VALUES (?, ?, ?)"
+_PUT_POLICY: Final = "INSERT INTO policy_changes VALUES (?, ?, ?)"
 _PUT_FILE: Final = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)"
 _PUT_FAULT: Final = "INSERT OR REPLACE INTO faults VALUES (?, ?, ?)"
 _KNOWN_FAULTS: Final = "SELECT line, fault FROM faults WHERE head = ? ORDER BY line LIMIT ?"
-_TABLES_BY_FILE: Final = ("files", "faults", "calls", "traffic", "policies", "hits")
+_TABLES_BY_FILE: Final = ("files", "faults", "calls", "traffic", "policy_changes")
 """Tables whose rows belong to a file: the last one that contains events for them."""
 
 _INDEX_WORDS: Final = (
@@ -294,7 +291,6 @@ class Ledger:
         put, rows = self.connection.executemany, batch.rows
         put(_PUT_CALL, ((*map(row.get, _NAMES), head) for row in rows.calls.values()))
         put(_PUT_TRAFFIC, ((*key, *sums, head) for key, sums in rows.traffic.items()))
-        put(_PUT_HITS, ((*key, count, head) for key, count in rows.hits.items()))
         put(_PUT_POLICY, ((*one, head) for one in rows.policies))
         put(_PUT_FAULT, ((head, line, fault) for line, fault in batch.faults))
         self.connection.execute(_INDEX_WORDS)

@@ -48,6 +48,7 @@ _PUT_TRAFFIC: Final = (
     "ON CONFLICT (minute, type, server, direction, detail, run_id, file) DO UPDATE SET "
     "count = traffic.count + excluded.count, bytes = traffic.bytes + excluded.bytes"
 )
+_PUT_POLICY: Final = "INSERT INTO policy_changes (at, told, file) VALUES (?, ?, ?)"
 _MOVE: Final = "UPDATE record_files SET indexed = ? WHERE id = ? AND indexed = ?"
 
 
@@ -130,6 +131,9 @@ def _put(transaction: Transaction, rows: RecordRows, file: int, pace: Callable[[
     traffic = [(*map(clean, key), *sums, file) for key, sums in sorted(rows.traffic.items())]
     if traffic:
         transaction.executemany(_PUT_TRAFFIC, traffic)
+    if rows.policies:
+        told = [(at, clean(text), file) for at, text in rows.policies]
+        transaction.executemany(_PUT_POLICY, told)
 
 
 def _words(row: Row) -> str:

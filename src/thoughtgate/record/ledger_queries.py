@@ -17,6 +17,9 @@ from thoughtgate.record.search_words import search_words
 MAX_LATENCIES: Final = 20_000
 """How many of the newest calls the percentiles are computed from: read within 50 ms."""
 
+MAX_LATENCIES_BY: Final = 5000
+"""The same for percentiles by server or tool, of which a page needs two."""
+
 MAX_APPROVALS: Final = 5000
 """How many of the newest approvals the times of people are computed from."""
 
@@ -140,6 +143,8 @@ class CallFilter:
     principal: str = ""
     before: tuple[float, int] | None = None
     """Only calls that come after this position in the list, newest first; see ``page_end``."""
+    is_untimed: bool = False
+    """Only calls without a start time, which come last in the list."""
     limit: int = 50
     """0 for all."""
 
@@ -158,6 +163,8 @@ class CallFilter:
             _found(dialect, self.finding),
             *((f"calls.{name} = ?", getattr(self, name)) for name in EXACT),
         )
+        if self.is_untimed:
+            where += " AND (calls.started_at IS NULL OR calls.started_at <= 0)"
         if self.before is not None:
             where, values = (
                 f"{where} AND (calls.started_at, calls.id) < (?, ?)",
@@ -200,33 +207,9 @@ def page_end(connection: Connection, call: dict[str, Any]) -> tuple[float, int] 
     return (float(found[0][0]), int(found[0][1])) if found and found[0][0] else None
 
 
-def count_rules(connection: Connection, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
-    """Count the calls of a policy's version by rule and decision.
-
-    The second value tells whether all calls were counted: a shared ledger counts the newest ones.
-    """
-    values: tuple[Any, ...] = (policy,)
-    query = "SELECT rule, decision, sum(count) FROM hits WHERE policy = ? GROUP BY 1, 2"
-    if not isinstance(connection, sqlite3.Connection):
-        values = (MAX_LATENCIES, policy)
-        query = (
-            "SELECT coalesce(rule, ''), coalesce(decision, ''), count(*) FROM "
-            "(SELECT policy, rule, decision FROM calls "
-            "ORDER BY started_at DESC NULLS LAST, id DESC LIMIT ?) AS newest "
-            "WHERE policy = ? GROUP BY 1, 2"
-        )
-    counts = {
-        (str(rule), str(decision)): int(count)
-        for rule, decision, count in select(connection, query, values)
-    }
-    return counts, isinstance(connection, sqlite3.Connection)
-
-
 def policy_changes(connection: Connection, limit: int) -> list[tuple[float, dict[str, Any]]]:
-    """Return the newest changes of the policy, which only the ledger of one machine keeps."""
-    if not isinstance(connection, sqlite3.Connection):
-        return []
-    query = "SELECT at, told FROM policies ORDER BY at DESC LIMIT ?"
+    """Return the newest changes of the policy."""
+    query = "SELECT at, told FROM policy_changes ORDER BY at DESC LIMIT ?"
     found = []
     for at, told in select(connection, query, (limit,)):
         try:
@@ -344,7 +327,7 @@ def latencies_by(connection: Connection, column: str, wanted: CallFilter) -> dic
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
     found: dict[str, list[int]] = {}
-    for name, latency in select(connection, query, (*values, MAX_LATENCIES)):
+    for name, latency in select(connection, query, (*values, MAX_LATENCIES_BY)):
         found.setdefault(str(name), []).append(int(latency))
     return {name: sorted(each) for name, each in found.items()}
 
@@ -441,7 +424,9 @@ def _found(dialect: _Dialect, check: str) -> tuple[str, str]:
     if not check:
         return "", ""
     columns = "coalesce(calls.argument_findings, '') || coalesce(calls.result_findings, '')"
-    return _named(dialect, f"({columns})", f'*"check": "{check}"*')
+    found, value = _named(dialect, f"({columns})", f'*"check": "{check}"*')
+    has_any = "(calls.argument_findings IS NOT NULL OR calls.result_findings IS NOT NULL)"
+    return f"{has_any} AND {found}", value
 
 
 def _words(dialect: _Dialect, text: str) -> tuple[str, str]:

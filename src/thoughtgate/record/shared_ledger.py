@@ -267,6 +267,7 @@ class SharedLedger:
                 transaction.executemany("DELETE FROM call_words WHERE id = ?", deleted)
                 count = max(count, len(deleted))
             transaction.execute("DELETE FROM traffic WHERE minute < ?", (int(before // 60),))
+            transaction.execute("DELETE FROM policy_changes WHERE at < ?", (before,))
         return count == _RETAIN_ROWS
 
     def _files(self, which: str, values: Sequence[Any] = ()) -> list[StoredFile]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from thoughtgate.record.call_totals import CallTotal, read_totals
+from thoughtgate.record.call_totals import CallTotal, read_latencies, read_totals
 from thoughtgate.record.ledger_queries import (
     CallFilter,
     Connection,
@@ -18,6 +18,8 @@ from thoughtgate.record.ledger_queries import (
 )
 
 PERCENTILES: Final = (50, 90, 99)
+CURVES: Final = (50, 95)
+"""The percentiles of latency that are followed over time."""
 
 MAX_NAMES: Final = 20
 """Names of tools, rules and so on that are counted, most first."""
@@ -76,7 +78,9 @@ def overview_statistics(connection: Connection, wanted: CallFilter, step_s: int)
     totals = read_totals(connection, wanted, step_s)
     if totals is None:
         return collect_statistics(connection, wanted, step_s)
-    ordered, answered = latencies(connection, wanted), approval_times(connection, wanted)
+    answered = approval_times(connection, wanted)
+    times = read_latencies(connection, wanted, step_s)
+    ordered = sorted(pair for each in times.values() for pair in each)
     return {
         "calls": sum(total.calls for total in totals),
         **{name: _most(totals, column) for name, column in _NAMED.items()},
@@ -85,7 +89,12 @@ def overview_statistics(connection: Connection, wanted: CallFilter, step_s: int)
             one.calls for one in totals if (one.decision, one.status) == ("ALLOW", "ERROR")
         ),
         "denials": _most((one for one in totals if one.decision == "BLOCK"), "rule", any_=False),
-        "latency_ms": {f"p{share}": percentile(ordered, share) for share in PERCENTILES},
+        "latency_ms": {f"p{share}": counted_percentile(ordered, share) for share in PERCENTILES},
+        "latency_over_time": [
+            (at, *(counted_percentile(each, share) for share in CURVES))
+            for at, each in times.items()
+        ],
+        "failed_over_time": _failed_over_time(totals),
         "approval_s": {f"p{share}": percentile(answered, share) for share in PERCENTILES},
         "step_s": step_s,
         "over_time": _over_time(totals),
@@ -109,6 +118,27 @@ def _over_time(totals: Iterable[CallTotal]) -> list[tuple[float, str, int]]:
     for total in totals:
         counts[total.at, total.decision] += total.calls
     return [(at, decision, count) for (at, decision), count in sorted(counts.items())]
+
+
+def _failed_over_time(totals: Iterable[CallTotal]) -> list[tuple[float, int, int]]:
+    """Return the allowed calls that have ended, and how many of them failed, per step."""
+    counts: dict[float, list[int]] = {}
+    for total in totals:
+        if total.decision == "ALLOW" and total.status:
+            each = counts.setdefault(total.at, [0, 0])
+            each[0] += total.calls
+            each[1] += total.calls * (total.status == "ERROR")
+    return [(at, ended, failed) for at, (ended, failed) in sorted(counts.items())]
+
+
+def counted_percentile(ordered: Sequence[tuple[int, int]], share: int) -> int | None:
+    """Return a percentile of rising values that each come with their number."""
+    left = sum(count for _, count in ordered) * share // 100
+    for value, count in ordered:
+        left -= count
+        if left < 0:
+            return value
+    return ordered[-1][0] if ordered else None
 
 
 def percentile(ordered: Sequence[int], share: int) -> int | None:

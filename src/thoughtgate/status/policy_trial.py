@@ -130,10 +130,10 @@ class PolicyInForce:
                     self.problem = str(error)
             return self._loaded
 
-    def rules(self) -> tuple[list[tuple[str, list[RuleView]]], bool]:
-        """Return the rules with their hits, per policy in force; and whether every call counted."""
+    def rules(self) -> list[tuple[str, list[RuleView]]]:
+        """Return the rules with their hits, per policy in force."""
         policy = self.current().policy
-        counts, is_all = self._record.rule_hits(policy.version)
+        counts = self._record.rule_hits(policy.version)
         groups = [("", policy)] + [(layer.name, layer.policy) for layer in policy.layers]
         views = []
         for name, one in groups:
@@ -145,7 +145,7 @@ class PolicyInForce:
                 RuleView("default", one.default, selects, "", sum(default.values()), _most(default))
             )
             views.append((name, found))
-        return views, is_all
+        return views
 
     def explain_call(self, call: Call, now: float) -> CallTrial:
         """Return what the policy in force says about a call."""

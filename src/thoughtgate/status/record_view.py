@@ -23,15 +23,14 @@ from thoughtgate.core.record_events import (
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_lines import find_call_lines
 from thoughtgate.record.call_rows import event_time, member, text
-from thoughtgate.record.call_totals import read_totals
+from thoughtgate.record.call_search import search_calls
+from thoughtgate.record.call_totals import count_rules, read_totals
 from thoughtgate.record.follower import RecordFollower
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.ledger_queries import (
     CallFilter,
     Connection,
-    count_rules,
     find_call,
-    find_calls,
     find_decisions,
     latencies_by,
     page_end,
@@ -96,16 +95,15 @@ class ConsoleRecord:
     ) -> list[dict[str, Any]]:
         """Return calls, newest first; ``wanted`` are fields of a ``CallFilter``."""
         chosen = CallFilter(since=since, until=until, limit=limit, **wanted)
-        return self._ask(lambda connection: find_calls(connection, chosen), _NO_CALLS)
+        return self._ask(lambda connection: search_calls(connection, chosen), _NO_CALLS)
 
     def page_end(self, call: dict[str, Any]) -> tuple[float, int] | None:
         """Return the position after a listed call, for ``before`` of the next page."""
         return self._ask(lambda connection: page_end(connection, call), None)
 
-    def rule_hits(self, policy: str) -> tuple[dict[tuple[str, str], int], bool]:
-        """Count the calls of a policy's version by rule and decision, and tell whether it is all."""
-        nothing: tuple[dict[tuple[str, str], int], bool] = ({}, True)
-        return self._ask(lambda connection: count_rules(connection, policy), nothing)
+    def rule_hits(self, policy: str) -> dict[tuple[str, str], int]:
+        """Count the calls of a policy's version by rule and decision."""
+        return self._ask(lambda connection: count_rules(connection, policy), {})
 
     def policy_changes(self, limit: int) -> list[tuple[float, dict[str, Any]]]:
         """Return the newest recorded changes of the policy."""

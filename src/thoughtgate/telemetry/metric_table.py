@@ -5,6 +5,9 @@ from typing import Final, NamedTuple
 STDIO: Final = "stdio"
 HTTP: Final = "http"
 
+TOOL_ERROR: Final = "tool_error"
+"""The kind of error of a call whose result says ``isError``."""
+
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _MILLISECONDS: Final = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 10_000)
 _WAITS: Final = (1, 5, 10, 30, 60, 300, 900, 1800, 3600)

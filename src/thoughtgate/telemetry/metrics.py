@@ -21,7 +21,7 @@ from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import STARTER, run_profile
 from thoughtgate.policy.call import DEVELOPMENT, PRODUCTION
-from thoughtgate.telemetry.metric_table import METRICS, STDIO, Metric
+from thoughtgate.telemetry.metric_table import METRICS, STDIO, TOOL_ERROR, Metric
 from thoughtgate.version import __version__
 from thoughtgate.wire import methods
 
@@ -310,7 +310,8 @@ class Metrics:
         tool = call["tool_name"]
         if tool not in self._tools:
             tool = self.bounded("tool_name", tool)
-        if body["status"] == events.OK and type(tracked) is str and "error" not in body:
+        answered = body["status"] == events.OK and not ("error" in body or "is_error" in body)
+        if answered and type(tracked) is str:
             kind = (record.server, tracked, tool, body["latency_ms"], body["bytes_out"])
             self._answers[kind] += 1
             if len(self._answers) > MAX_UNPOURED:
@@ -323,18 +324,21 @@ class Metrics:
         body = record.body
         method = tracked.method if isinstance(tracked, _Held) else tracked or OTHER
         error = body.get("error") or {}
-        failed = body["status"] != events.OK
+        says_error = body.get("is_error") is True
+        failed = body["status"] != events.OK or says_error
         refused = error.get("class") == "policy_block"
         status = "refused" if refused else "error" if failed else "success"
         self._end(method, tool, status, body["latency_ms"], body["bytes_out"], 1)
         if failed:
-            kind = error.get("kind") or error.get("class") or body["status"].lower()
+            kind = error.get("kind") or error.get("class")
+            kind = kind or (TOOL_ERROR if says_error else body["status"].lower())
             self.add("thoughtgate_errors_total", 1, kind, method)
         if not refused:
             spent_s = body["latency_ms"] / 1000
             if isinstance(tracked, _Held):
                 spent_s = max(0.0, record.at - tracked.decided_at)
-            self._forward(record.server, _UPSTREAM.get(body["status"], "error"), spent_s, 1)
+            told = "error" if says_error else _UPSTREAM.get(body["status"], "error")
+            self._forward(record.server, told, spent_s, 1)
         self._pass(record.server, events.SERVER_TO_AGENT, method, 1)
 
     # Approvals.

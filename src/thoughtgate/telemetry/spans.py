@@ -14,6 +14,7 @@ from thoughtgate.core import record_events as events
 from thoughtgate.core.record_events import Record
 from thoughtgate.core.run_summary import POLICY_BLOCK
 from thoughtgate.errors import UsageError
+from thoughtgate.telemetry.metric_table import TOOL_ERROR
 from thoughtgate.version import __version__
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class Tracer:
             traced.upstream = None
         says_error = body.get("is_error") is True
         if body["status"] != events.OK or says_error:
-            kind = error.get("kind") or error.get("class") or "tool_error"
+            kind = error.get("kind") or error.get("class") or TOOL_ERROR
             for span in (traced.request, traced.upstream):
                 if span is not None:
                     self._otlp.fail(span, kind, error.get("code"))

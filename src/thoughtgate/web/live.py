@@ -19,7 +19,7 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.web.call_pages.event_summary import summarize
 from thoughtgate.web.console_context import ConsoleContext, session_of, signed_in
 
-LOOK_EVERY_S: Final = 0.4
+LOOK_EVERY_S: Final = 0.2
 """How often the store and the record are polled, which costs microseconds."""
 
 ALIVE_EVERY_S: Final = 15.0

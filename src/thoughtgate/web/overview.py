@@ -17,7 +17,7 @@ from thoughtgate.status.server_status import gather_servers
 from thoughtgate.stores.pins import server_of
 from thoughtgate.web.administration.servers import TONES
 from thoughtgate.web.console_context import ConsoleContext
-from thoughtgate.web.plots import plot_over_time, plot_ranking
+from thoughtgate.web.plots import Curve, plot_curves, plot_over_time, plot_ranking
 from thoughtgate.web.templating import WORDS
 
 SPANS: Final = {
@@ -28,7 +28,7 @@ SPANS: Final = {
 }
 RANKINGS: Final = {
     "denials": ("Denied by rule", "rule", 6),
-    "refusals": ("Errors and refusals by kind", "error_kind", 6),
+    "refusals": ("Failed and denied by kind", "error_kind", 6),
     "tools": ("Tools", "tool", 6),
     "servers": ("Servers", "server", 6),
     "principals": ("Callers", "principal", 6),
@@ -134,6 +134,31 @@ def _charts(stats: dict[str, Any], link: Link, since: float, until: float) -> di
         return link(since=render_time(at), until=render_time(at + step_s))
 
     charts["over_time"] = plot_over_time(stats["over_time"], since, until, step_s, bar)
+    return {**charts, **_curves(stats, bar, since, until)}
+
+
+def _curves(
+    stats: dict[str, Any], bar: Callable[[float], str], since: float, until: float
+) -> dict[str, Any]:
+    """Return the curves of latency and of failed calls over time, where there are any."""
+    charts, step_s = dict[str, Any](), stats["step_s"]
+    times = stats.get("latency_over_time")
+    if times:
+        curves = [
+            Curve("p50", "c-middle", {at: p50 for at, p50, _ in times}),
+            Curve("p95", "c-high", {at: p95 for at, _, p95 in times}),
+        ]
+        title = "latency over time"
+        charts["latency"] = plot_curves(curves, since, until, step_s, bar, "ms", title)
+    ended = stats.get("failed_over_time")
+    if ended:
+        shares = {at: round(100 * failed / calls, 2) for at, calls, failed in ended}
+        curve, title = Curve("failed", "c-failed", shares), "failed calls over time"
+
+        def failed(at: float) -> str:
+            return f"{bar(at)}&decision=ALLOW&status=ERROR"
+
+        charts["failed"] = plot_curves([curve], since, until, step_s, failed, "%", title)
     return charts
 
 

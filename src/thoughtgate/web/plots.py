@@ -1,7 +1,7 @@
 """Small plots, rendered on the server without scripts or inline styles; bars lead to their calls."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -9,10 +9,9 @@ from thoughtgate.web.approvals.arguments import visible
 from thoughtgate.web.templating import make_environment, shown_day
 
 WIDTH: Final = 960
-HEIGHT: Final = 190
-BASE: Final = 168
+BASE: Final = 160
 """The y coordinate of the axis, where the bars begin."""
-TOP: Final = 14
+TOP: Final = 4
 
 BAR_WIDTH: Final = 100
 MAX_NAME: Final = 42
@@ -50,17 +49,7 @@ def plot_over_time(
         for index, stack in enumerate(stacks)
         if stack
     )
-    return Markup(
-        '<svg class="plot" viewBox="0 0 {w} {h}" role="group" aria-label="calls over time">'
-        '<line class="grid" x1="0" x2="{w}" y1="{t}" y2="{t}"/>'
-        '<line class="axis" x1="0" x2="{w}" y1="{b}" y2="{b}"/>{bars}'
-        '<text class="tick" x="4" y="{ty}">{top}</text>'
-        '<text class="tick" x="0" y="{h1}">{start}</text>'
-        '<text class="tick end" x="{w}" y="{h1}">{end}</text></svg>'
-    ).format(
-        w=WIDTH, h=HEIGHT, t=TOP, b=BASE, bars=bars, top=f"{top:,}", ty=TOP - 3, h1=HEIGHT - 6,
-        start=shown_day(since)[:16], end=shown_day(until)[:16],
-    )  # fmt: skip
+    return _frame(bars, f"{top:,}", since, until, "calls over time")
 
 
 def _stack(
@@ -86,6 +75,86 @@ def _stack(
     return Markup('<a href="{}"><title>{}: {}</title>{}</a>').format(
         address(at), shown_day(at)[:16], told, Markup("").join(pieces)
     )
+
+
+class Curve(NamedTuple):
+    """One line of a plot."""
+
+    name: str
+    kind: str
+    """The class that colours it."""
+    values: dict[float, float]
+    """By the start of each step."""
+
+
+def plot_curves(  # noqa: PLR0917 - as of the plot over time
+    curves: Sequence[Curve],
+    since: float,
+    until: float,
+    step_s: int,
+    address: Callable[[float], str],
+    unit: str,
+    label: str,
+) -> Markup:
+    """Draw values over time as lines; ``address`` returns where the point of a time leads."""
+    first = int(since // step_s)
+    width = WIDTH / (int(until // step_s) - first + 1)
+    top = max((value for curve in curves for value in curve.values.values()), default=0) or 1
+
+    def place(at: float, value: float) -> tuple[float, float]:
+        return (int(at // step_s) - first + 0.5) * width, BASE - (BASE - TOP) * value / top
+
+    lines = Markup("").join(
+        Markup('<polyline class="curve {}" points="{}"/>').format(
+            curve.kind,
+            " ".join(
+                "{:.1f},{:.1f}".format(*place(*pair)) for pair in sorted(curve.values.items())
+            ),
+        )
+        for curve in curves
+    )
+    times = sorted({at for curve in curves for at in curve.values if since - step_s < at <= until})
+    points = Markup("").join(_point(curves, at, (place, width), address(at), unit) for at in times)
+    return _frame(Markup("{}{}").format(lines, points), f"{top:,.4g} {unit}", since, until, label)
+
+
+def _point(
+    curves: Sequence[Curve],
+    at: float,
+    where: tuple[Callable[[float, float], tuple[float, float]], float],
+    address: str,
+    unit: str,
+) -> Markup:
+    """Draw the values of one time; the whole height above the axis leads to its calls."""
+    place, width = where
+    there = [curve for curve in curves if at in curve.values]
+    told = ", ".join(f"{one.name} {one.values[at]:,.4g} {unit}" for one in there)
+    dots = Markup("").join(
+        Markup('<path class="dot {}" d="M{:.1f} {:.1f}h0"/>').format(
+            one.kind, *place(at, one.values[at])
+        )
+        for one in there
+    )
+    left = place(at, 0)[0] - width / 2
+    area = Markup('<rect class="area" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>')
+    return Markup('<a href="{}"><title>{}: {}</title>{}{}</a>').format(
+        address, shown_day(at)[:16], told, area.format(left, TOP, width, BASE - TOP), dots
+    )
+
+
+def _frame(content: Markup, top: str, since: float, until: float, label: str) -> Markup:
+    """Return a plot with its axis, the value at the top and the times at both ends."""
+    # The texts are not part of the picture: they keep their size while it is stretched.
+    return Markup(
+        '<div class="chart"><p class="ticks">{top}</p>'
+        '<svg class="plot" viewBox="0 0 {w} {b}" preserveAspectRatio="none" role="group" '
+        'aria-label="{label}"><line class="grid" x1="0" x2="{w}" y1="{t}" y2="{t}"/>'
+        '<line class="axis" x1="0" x2="{w}" y1="{b}" y2="{b}"/>{content}</svg>'
+        '<p class="ticks"><span>{start}</span> <span>{end}</span></p></div>'
+    ).format(
+        w=WIDTH, t=TOP, b=BASE, content=content, top=top, label=label,
+        start=shown_day(since)[:16], end=shown_day(until)[:16],
+    )  # fmt: skip
 
 
 def plot_ranking(counts: Sequence[tuple[str, int, str]]) -> Markup:

@@ -1,5 +1,6 @@
 """Servers: their state at the gates, what they offer, what has changed, and commands to them."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,16 @@ def test_what_is_not_known_is_not_found(client: Client) -> None:
 
 def test_without_servers_the_page_says_so(client: Client) -> None:
     assert "contains no servers yet" in client.get("/servers").text
+
+
+def test_servers_of_agents_without_the_gate_are_listed(client: Client) -> None:
+    assert "Not governed" not in client.get("/servers").text
+    config = Path.home() / ".cursor" / "mcp.json"
+    config.parent.mkdir(parents=True)
+    config.write_text(json.dumps({"mcpServers": {"<b>": {"command": "cat"}}}), "utf-8")
+
+    text = client.get("/servers").text
+    listed = text.partition('id="not-governed"')[2]
+    assert "<b>&lt;b&gt;</b>" in listed
+    assert "Cursor" in listed
+    assert str(config) in listed

@@ -282,6 +282,103 @@ CREATE TABLE stop_orders (
 """
 """Adds the facts of principals, and stop orders."""
 
+_V21: Final = "SELECT 'the ledger of SQLite counts its calls itself'"
+
+_COUNTED: Final = (
+    "server", "tool", "decision", "status", "rule", "error_kind", "principal", "approval",
+    "approved_by", "policy",
+)  # fmt: skip
+_V21_NAMES: Final = ", ".join(_COUNTED)
+
+
+def _changed_calls(rows: str, change: int, file: str = "file") -> str:
+    """Return the calls of a transition table, with what they add to the totals of a file."""
+    names = ", ".join(f"coalesce({rows}.{name}, '') AS {name}" for name in _COUNTED)
+    return (
+        f"SELECT {file} AS file, {change} AS change, {rows}.started_at, {rows}.latency_ms, {names} "  # noqa: S608 - our own names
+        f"FROM {rows}"
+    )
+
+
+def _count_calls(event: str, changed: str, tables: str) -> str:
+    """Return a trigger that keeps the totals of calls while a statement changes calls."""
+    steps = "(VALUES (3600), (21600), (86400)) AS steps (step)"
+    digits = " ".join(
+        f"WHEN latency_ms < {100 * unit} THEN latency_ms / {unit} * {unit}"
+        for unit in (1, 10, 100, 1000)
+    )
+    name = f"count_calls_{event.lower()}"
+    return f"""
+CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO call_totals AS kept
+    SELECT step, floor(started_at / step) * step, md5(concat_ws(chr(31), {_V21_NAMES})),
+      {_V21_NAMES}, file, sum(change)
+    FROM ({changed}) AS changed, {steps} WHERE started_at > 0
+    GROUP BY step, 2, {_V21_NAMES}, file HAVING sum(change) <> 0 ORDER BY 1, 2, 3
+    ON CONFLICT (step_s, started_at, kind, file) DO UPDATE SET calls = kept.calls + excluded.calls;
+  DELETE FROM call_totals WHERE calls = 0 AND file IN (SELECT file FROM ({changed}) AS changed);
+  INSERT INTO call_latencies AS kept
+    SELECT step, floor(started_at / step) * step, server,
+      CASE {digits} ELSE latency_ms / 10000 * 10000 END, file, sum(change)
+    FROM ({changed}) AS changed, {steps}
+    WHERE started_at > 0 AND status = 'OK' AND latency_ms IS NOT NULL
+    GROUP BY 1, 2, 3, 4, 5 HAVING sum(change) <> 0 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (step_s, started_at, server, latency_ms, file)
+      DO UPDATE SET calls = kept.calls + excluded.calls;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER {name} AFTER {event} ON calls REFERENCING {tables}
+  FOR EACH STATEMENT EXECUTE FUNCTION {name}();
+"""  # noqa: S608 - our own names
+
+
+# Both changes belong to the new file, which no other transaction indexes meanwhile.
+_MOVED_CALLS: Final = (
+    f"{_changed_calls('new_calls', 1, 'new_calls.file')} UNION ALL "
+    f"{_changed_calls('old_calls', -1, 'new_calls.file')} JOIN new_calls USING (id)"
+)
+
+_V21_POSTGRES: Final = f"""
+TRUNCATE calls, call_words, traffic;
+UPDATE record_files SET indexed = greatest(branch_at, cut_size);
+CREATE TABLE policy_changes (
+  at double precision NOT NULL, told text NOT NULL, file bigint NOT NULL
+);
+CREATE INDEX policy_changes_time ON policy_changes (at);
+CREATE INDEX calls_asked ON calls (started_at DESC NULLS LAST)
+  INCLUDE (asked_at, approval_at, approved_by, approval, server) WHERE asked_at > 0;
+CREATE INDEX calls_rule ON calls (rule, started_at DESC NULLS LAST, id DESC);
+CREATE INDEX calls_found ON calls (started_at DESC NULLS LAST, id DESC)
+  WHERE argument_findings IS NOT NULL OR result_findings IS NOT NULL;
+CREATE TABLE call_totals (
+  step_s bigint NOT NULL, started_at double precision NOT NULL, kind text NOT NULL,
+  {", ".join(f"{name} text NOT NULL" for name in _COUNTED)},
+  file bigint NOT NULL, calls bigint NOT NULL, PRIMARY KEY (step_s, started_at, kind, file)
+);
+CREATE INDEX call_totals_policy ON call_totals (policy) WHERE step_s = 86400;
+CREATE INDEX call_totals_none ON call_totals (file) WHERE calls = 0;
+CREATE TABLE call_latencies (
+  step_s bigint NOT NULL, started_at double precision NOT NULL, server text NOT NULL,
+  latency_ms bigint NOT NULL, file bigint NOT NULL, calls bigint NOT NULL,
+  PRIMARY KEY (step_s, started_at, server, latency_ms, file)
+);
+CREATE FUNCTION mark_failed_call() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.status = 'ERROR';
+  RETURN NEW;
+END $$;
+CREATE TRIGGER calls_failed BEFORE INSERT OR UPDATE ON calls FOR EACH ROW
+  WHEN (NEW.is_error = 1 AND NEW.status = 'OK') EXECUTE FUNCTION mark_failed_call();
+{_count_calls("INSERT", _changed_calls("new_calls", 1), "NEW TABLE AS new_calls")}
+{_count_calls("DELETE", _changed_calls("old_calls", -1), "OLD TABLE AS old_calls")}
+{_count_calls("UPDATE", _MOVED_CALLS, "OLD TABLE AS old_calls NEW TABLE AS new_calls")}
+"""  # noqa: S608 - our own names
+"""Adds totals of calls and past policies, and has all rows made again from the stored lines.
+
+Rows of earlier versions call a tool that reported an error successful.
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _V1,
     _V2,
@@ -303,6 +400,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _V18,
     _V19,
     _V20,
+    _V21,
 )
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
@@ -323,6 +421,7 @@ _ONLY_POSTGRES: Final = {
     _V10: _V10_POSTGRES,
     _V19: _V19_POSTGRES,
     _V20: f"{_V20}ALTER TABLE calls ADD COLUMN facts text;",
+    _V21: _V21_POSTGRES,
 }
 """Migrations that PostgreSQL has in place of SQLite's, whose ledger is a file of its own."""
 

@@ -1,6 +1,7 @@
 """The pages about servers: their state at the gates, their tools and calls, and commands to them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from thoughtgate.core.approval import Refusal
 from thoughtgate.core.envelope import render_time
 from thoughtgate.errors import PeerError, PeerGone
+from thoughtgate.status.agent_servers import ungoverned_servers
 from thoughtgate.status.definition_history import DefinitionHistory
 from thoughtgate.status.overview import gather_gates
 from thoughtgate.status.server_control import ACTIONS, ask_gate, read_log
@@ -67,6 +69,7 @@ async def servers_page(context: ConsoleContext, request: Request) -> Response:
             servers=find_servers(context, since),
             offered=offered,
             changed={one.server for one in context.approvals.definitions().servers()},
+            ungoverned=ungoverned_servers(Path(context.state)),
             logins=rows,
             noted=noted,
             **_frame(since),

@@ -82,13 +82,11 @@ def _page(
     if policy is None:
         why = "This console was started without a config."
         return context.render_message(request, 404, "No policy", why)
-    views, is_all = policy.rules()
     loaded = policy.current()
     return context.render_page(
         request,
         "policy.html",
-        groups=views,
-        is_all=is_all,
+        groups=policy.rules(),
         loaded=loaded,
         problem=policy.problem,
         changes=context.record.policy_changes(SHOWN_CHANGES),
