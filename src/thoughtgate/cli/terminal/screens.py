@@ -75,7 +75,7 @@ class ReasonScreen(ModalScreen[str | None]):
             yield Label(_named("Deny", self._approval), markup=False)
             yield Label("")
             yield Label("Press Enter to deny, Esc to go back.")
-            yield Input(placeholder="reason, which the agent and the record get", max_length=500)
+            yield Input(placeholder="reason, for the record", max_length=500)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Deny the call with the reason that was typed."""
