@@ -2,7 +2,8 @@
 
 A page ``docs/reference/NAME.md`` comes from ``render()`` in ``tools/docs_NAME.py``, and pages
 ``docs/reference/NAME/PART.md`` from its ``render_parts()``, if it has that. The pages of agents come from
-``tools/agent_pages.py``. The ``README.md`` of a folder lists the folder's pages, each with its first sentence.
+``tools/agent_pages.py``. The ``README.md`` of a folder lists the folder's pages in
+the order of the site, each with its first sentence.
 """
 
 import argparse
@@ -62,8 +63,15 @@ def pages() -> Iterator[Page]:
     )
     for folder, head in INDEXES.items():
         place = ROOT / "docs" / folder
-        own = [path for path in sorted(place.glob("*.md")) if path.name != INDEX]
+        own = [path for path in sorted(place.glob("*.md"), key=_position) if path.name != INDEX]
         yield Page(place / INDEX, head + "\n" + "".join(map(_line, own)))
+
+
+def _position(path: Path) -> tuple[int, str]:
+    """Return where the site lists a page: in the order in which people need them."""
+    listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    name = path.relative_to(ROOT / "docs").as_posix()
+    return listed.index(name) if name in listed else len(listed), name
 
 
 def _line(path: Path) -> str:

@@ -16,12 +16,28 @@ from typing import Any, Final
 
 from textual.widgets import DataTable
 
-from thoughtgate.cli.tui_app import GateApp
+from thoughtgate.cli.terminal.app import GateApp
 from thoughtgate.status.tui_data import TuiSource
 from thoughtgate.testing.scripted_agent import ScriptedAgent
 
 OUT: Final = Path(__file__).parents[1] / "docs" / "images"
-SIZE: Final = (120, 32)
+SIZE: Final = "120x32"
+PICTURES: Final = {
+    "overview": ("1",),
+    "inbox": ("2", "down"),
+    "request": ("enter",),
+    "approve": ("a",),
+    "deny": ("d",),
+    "calls": ("3",),
+    "call": ("enter",),
+    "servers": ("4",),
+    "log": ("down", "l"),
+    "gates": ("5",),
+}
+"""The pictures, and the keys that lead to them."""
+SHOWN: Final = ("overview", "inbox", "calls", "servers")
+"""Those that the documentation shows; the others are for a look at every screen."""
+
 PATIENCE: Final = 200
 PATIENCE_S: Final = 300.0
 """All pictures are taken long before."""
@@ -79,10 +95,10 @@ def _work(agent: ScriptedAgent) -> None:
         agent.send_raw(json.dumps(line))
 
 
-async def _take(out: Path) -> list[Path]:
+async def _take(out: Path, size: tuple[int, int], pictures: list[str]) -> list[Path]:
     app = GateApp(TuiSource())
     taken = []
-    async with app.run_test(size=SIZE) as pilot:
+    async with app.run_test(size=size) as pilot:
 
         async def until(condition: Callable[[], Any]) -> None:
             for _ in range(PATIENCE):
@@ -94,15 +110,15 @@ async def _take(out: Path) -> list[Path]:
         def rows(name: str) -> int:
             return int(app.query_one(f"#{name}-table", DataTable).row_count)
 
-        await until(lambda: rows("approvals") == len(HELD))
-        for key, name in (("1", "servers"), ("2", "calls"), ("3", "approvals")):
-            await pilot.press(key)
-            if name == "servers":
-                await pilot.press("l")
-            await pilot.pause(0.3)
+        await until(lambda: rows("inbox") == len(HELD))
+        for name in pictures:
+            await pilot.press(*PICTURES[name])
+            await pilot.pause(0.5)
             path = out / f"tui-{name}.svg"
             path.write_text(app.export_screenshot(title="thoughtgate tui"), "utf-8")
             taken.append(path)
+            while len(app.screen_stack) > 1:
+                await pilot.press("escape")
     return taken
 
 
@@ -110,7 +126,11 @@ def main() -> int:
     """Take the pictures."""
     parser = argparse.ArgumentParser("tui_screenshots", description=__doc__)
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the pictures")
+    parser.add_argument("--size", default=SIZE, help="columns and lines")
+    parser.add_argument("--all", action="store_true", help="a picture of every screen")
     options = parser.parse_args()
+    columns, lines = map(int, options.size.split("x"))
+    pictures = list(PICTURES) if options.all else list(SHOWN)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["THOUGHTGATE_STATE_DIR"] = str(Path(folder, "state"))
@@ -121,7 +141,9 @@ def main() -> int:
         ]
         with ScriptedAgent(command) as agent:
             _work(agent)
-            for path in asyncio.run(asyncio.wait_for(_take(options.out), PATIENCE_S)):
+            for path in asyncio.run(
+                asyncio.wait_for(_take(options.out, (columns, lines), pictures), PATIENCE_S)
+            ):
                 print(path)
     return 0
 

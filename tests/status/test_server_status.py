@@ -7,6 +7,7 @@ import pytest
 from thoughtgate.record.call_totals import CallTotal
 from thoughtgate.status.server_status import (
     CallTotals,
+    add_totals,
     describe_at_gate,
     gather_servers,
     total_calls,
@@ -81,3 +82,9 @@ def test_calls_are_counted_by_outcome() -> None:
     )
 
     assert found == {"t": CallTotals(calls=11, failed=2, denied=3, held=1, p50=3, p95=100)}
+
+
+def test_calls_of_several_records_are_added() -> None:
+    added = add_totals([{"a": CallTotals(1, 1, 0, 0, 3, 4)}, {"a": CallTotals(5, 0, 2, 1, 7, 8)}])
+
+    assert added == {"a": CallTotals(6, 1, 2, 1, 7, 8)}

@@ -70,7 +70,6 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
         ("time left", render_left(approval, now)),
         ("needs", _needs(approval)),
         ("decided", _decided(approval)),
-        ("digest", approval.digest),
     ]
     lines = [f"Approval {approval.id}"]
     lines += [f"  {name:<10} {visible(value)}" for name, value in facts if value]
@@ -78,6 +77,7 @@ def render_question(approval: Approval, now: float, *, whole: bool = False) -> s
     extra = extra_json(approval)
     if extra:
         lines += ["  other parameters", *(f"    {line}" for line in pretty_json(extra).split("\n"))]
+    lines += [f"  digest     {approval.digest}"] if approval.digest else []
     return "\n".join(lines) + "\n"
 
 

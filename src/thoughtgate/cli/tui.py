@@ -10,7 +10,9 @@ app = command_app()
 
 @app.command(epilog=examples("thoughtgate tui", "thoughtgate tui -c team.yaml"))
 def tui(*, config: ConfigOption = None) -> None:
-    """Manage running gates: control servers, watch calls, answer approval requests.
+    """Watch running gates, answer approval requests, and control servers.
+
+    If the config names a PostgreSQL store, this includes all gates that share it.
 
     Needs the extra "tui": pip install 'thoughtgate[tui]'.
     """
@@ -19,7 +21,9 @@ def tui(*, config: ConfigOption = None) -> None:
             "thoughtgate tui needs a terminal; elsewhere use: thoughtgate status --watch"
         )
     try:
-        from thoughtgate.cli.tui_app import GateApp  # an optional dependency, and slow to import
+        from thoughtgate.cli.terminal.app import (
+            GateApp,
+        )  # an optional dependency, and slow to import
     except ImportError:
         raise UsageError(
             "thoughtgate tui needs an optional dependency: pip install 'thoughtgate[tui]'"

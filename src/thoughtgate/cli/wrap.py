@@ -151,7 +151,7 @@ def wrap(
 ) -> None:
     """Run an agent with all its MCP servers behind the gate.
 
-    Agents that can be told to are given governed servers at their start, and no file changes.
+    Agents that accept servers at their start are given governed ones, and no file changes.
     The config of the others is changed while they run, and restored when they exit. The exit code
     is the agent's.
     """

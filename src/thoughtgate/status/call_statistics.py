@@ -103,6 +103,27 @@ def overview_statistics(connection: Connection, wanted: CallFilter, step_s: int)
     }
 
 
+def add_statistics(several: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Add the statistics of several records over the same period; empty ones are left out.
+
+    Percentiles cannot be added: there are none if more than one record has calls.
+    """
+    found = [stats for stats in several if stats.get("calls")]
+    if len(found) < 2:  # noqa: PLR2004 - nothing to add
+        return found[0] if found else {}
+    nothing = dict.fromkeys(f"p{share}" for share in PERCENTILES)
+    added = {**found[0], "latency_ms": nothing, "approval_s": nothing}
+    for name in ("calls", "failed", "messages"):
+        added[name] = sum(stats[name] for stats in found)
+    for name in (*_NAMED, *_NAMED_IF_ANY, "denials", "frames_refused"):
+        counts = Counter[str]()
+        for stats in found:
+            counts.update(stats[name])
+        added[name] = dict(counts.most_common(MAX_NAMES))
+    added["over_time"] = sorted(each for stats in found for each in stats["over_time"])
+    return added
+
+
 def _most(totals: Iterable[CallTotal], column: str, *, any_: bool = True) -> dict[str, int]:
     """Count calls by a column, most first; without ``any_``, only those that have a value."""
     counts: Counter[str] = Counter()

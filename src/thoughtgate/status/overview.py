@@ -33,14 +33,15 @@ def gather_status(
     """Return the running gates with their servers, the pending approvals, the limits and the last calls.
 
     With a store that several machines share, the approvals are those of all gates, and ``store``
-    has the gates of all machines.
+    has the gates of all machines. Without ``calls``, no record is read.
     """
     state = state_directory(environ)
     gates = gather_gates(state)
     told: dict[str, Any] = {"state": state, "gates": gates}
     if location is not None and location.is_shared:
         told["approvals"], told["store"] = gather_shared(location)
-        shared = [] if "problem" in told["store"] else _shared_calls(location, calls)
+        can_read = calls and "problem" not in told["store"]
+        shared = _shared_calls(location, calls) if can_read else []
     else:
         shared = []
         told["approvals"] = pending_approvals(state)
@@ -108,11 +109,17 @@ def pending_approvals(state: str) -> list[dict[str, Any]]:
         return [approval_object(approval) for approval in actions.pending()]
 
 
-def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """Return the last calls in the records of all running gates, newest first."""
+def find_records(state: str, gates: list[dict[str, Any]]) -> list[Path]:
+    """Return the records of the state directory and of all running gates."""
     records = {str(Path(state, RECORD_FILE))}
     records |= {gate["record"] for gate in gates if isinstance(gate.get("record"), str)}
-    calls = [call for record in sorted(records) for call in last_calls(Path(record), count)]
+    return [Path(record) for record in sorted(records)]
+
+
+def recent_calls(state: str, gates: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Return the last calls in the records of all running gates, newest first."""
+    records = find_records(state, gates) if count else []
+    calls = [call for record in records for call in last_calls(record, count)]
     return sorted(calls, key=lambda call: str(call["ts"]), reverse=True)[:count]
 
 

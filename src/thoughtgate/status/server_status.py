@@ -3,7 +3,7 @@
 The gates know which servers run: a record only knows what was true when it was last written.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -158,6 +158,24 @@ def total_calls(
         name: CallTotals(calls, failed, denied, held, *shares.get(name, (None, None)))
         for name, (calls, failed, denied, held) in ordered
     }
+
+
+def add_totals(several: Sequence[Mapping[str, CallTotals]]) -> dict[str, CallTotals]:
+    """Add the calls of several records; percentiles are those of the record with most calls."""
+    added: dict[str, CallTotals] = {}
+    for totals in several:
+        for name, one in totals.items():
+            other = added.get(name, CallTotals())
+            most = max(one, other, key=lambda each: each.calls)
+            added[name] = CallTotals(
+                one.calls + other.calls,
+                one.failed + other.failed,
+                one.denied + other.denied,
+                one.held + other.held,
+                most.p50,
+                most.p95,
+            )
+    return added
 
 
 def _number(value: Any) -> int | None:

@@ -80,7 +80,7 @@ def install(
     ] = False,
     json_: JsonOption = False,
 ) -> None:
-    """Put a shim before every MCP server in agents' configs, for good.
+    """Put a shim in front of every MCP server in agents' configs, permanently.
 
     Servers that you add later run without the gate until you run this command again. It covers
     the user's files and those of the project in the working directory; to undo it, run

@@ -14,11 +14,11 @@ from thoughtgate.status.stop_actions import StopActions, order_object
 
 app = command_app()
 
-ServerOption = Annotated[str | None, Option("--server", metavar="ID", help="Server to stop.")]
+ServerOption = Annotated[str | None, Option("--server", metavar="ID", help="Only this server.")]
 PrincipalOption = Annotated[
-    str | None, Option("--principal", metavar="NAME", help="Caller to stop.")
+    str | None, Option("--principal", metavar="NAME", help="Only this caller.")
 ]
-AllOption = Annotated[bool, Option("--all", help="Stop every call.")]
+AllOption = Annotated[bool, Option("--all", help="All calls.")]
 ListOption = Annotated[bool, Option("--list", help="Only list what is stopped.")]
 ReasonOption = Annotated[
     str | None, Option(metavar="TEXT", help="Why; recorded and shown to people.")

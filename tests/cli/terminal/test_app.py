@@ -16,10 +16,12 @@ from tests.support.hub import Served, sample, serving
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import run_async
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Label, RichLog, Static
+from textual.widgets import DataTable, Footer, Label, Static
 
 from thoughtgate.channels.approval_view import approval_object
-from thoughtgate.cli.tui_app import ApproveScreen, CallScreen, GateApp, KeyedTable, ReasonScreen
+from thoughtgate.cli.terminal.app import GateApp
+from thoughtgate.cli.terminal.keyed_table import KeyedTable
+from thoughtgate.cli.terminal.screens import ApproveScreen, ReasonScreen, TextScreen
 from thoughtgate.core.grant import EXACT, SESSION, TOOL, Remember
 from thoughtgate.errors import UsageError
 from thoughtgate.status.tui_data import TuiSource
@@ -34,8 +36,18 @@ def cells(app: GateApp, name: str) -> list[list[str]]:
     return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
 
 
-def logged(app: GateApp) -> str:
-    return "\n".join(line.text for line in app.query_one("#log", RichLog).lines)
+def said(app: GateApp) -> str:
+    return str(app.screen_stack[0].query_one("#message", Static).content)
+
+
+def shown(app: GateApp, name: str) -> str:
+    """Return the text of a widget of the main screen."""
+    widget = app.screen_stack[0].query_one(f"#{name}", Static)
+    return "\n".join(strip.text for strip in widget.render_lines(widget.size.region))
+
+
+def page(app: GateApp) -> str:
+    return str(app.screen.query_one("#page", Static).content)
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
@@ -46,10 +58,14 @@ async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
     raise AssertionError("it did not come true")
 
 
-def drive(hub: Served, work: Callable[[GateApp, Pilot[None]], Awaitable[None]]) -> None:
+def drive(
+    hub: Served,
+    work: Callable[[GateApp, Pilot[None]], Awaitable[None]],
+    size: tuple[int, int] = (140, 40),
+) -> None:
     async def main() -> None:
         app = GateApp(TuiSource({"THOUGHTGATE_STATE_DIR": str(hub.state), "HOME": str(hub.state)}))
-        async with app.run_test(size=(140, 40)) as pilot:
+        async with app.run_test(size=size) as pilot:
             await work(app, pilot)
 
     run_async(main())
@@ -61,19 +77,32 @@ def test_servers_are_shown_started_stopped_and_their_logs_read(tmp_path: Path) -
 
         async def work(app: GateApp, pilot: Pilot[None]) -> None:
             await until(pilot, lambda: cells(app, "servers"))
-            assert cells(app, "servers")[0][:2] == ["one", "stopped"]
-            assert app.query_one("#servers-table", DataTable).region.height > 5
-            await pilot.press("1", "s")
+            assert cells(app, "servers")[0][:2] == ["one", "idle"]
+            await pilot.press("4", "s")
             await until(pilot, lambda: cells(app, "servers")[0][1] == "running")
             await pilot.press("l")
-            await until(pilot, lambda: "hello from one" in logged(app))
-            await pilot.press("r")
-            await until(pilot, lambda: "was restarted" in logged(app))
+            await until(pilot, lambda: "hello from one" in page(app))
+            await pilot.press("escape", "r")
+            await until(pilot, lambda: "was restarted" in said(app))
             await pilot.press("x")
-            await until(pilot, lambda: cells(app, "servers")[0][1] == "halted")
+            await until(pilot, lambda: cells(app, "servers")[0][1] == "stopped")
 
         drive(hub, work)
         assert hub.server("one")["status"] == "halted"
+
+
+def test_the_reason_of_a_failure_can_be_read_in_full(tmp_path: Path) -> None:
+    with serving(tmp_path, {"broken": {"command": "/missing/server"}}) as hub:
+        hub.open()
+
+        async def work(app: GateApp, pilot: Pilot[None]) -> None:
+            await until(pilot, lambda: cells(app, "servers"))
+            await pilot.press("4", "s")
+            await until(pilot, lambda: cells(app, "servers")[0][1] == "failed")
+            await pilot.press("enter")
+            await until(pilot, lambda: "could not be started" in page(app))
+
+        drive(hub, work, size=(80, 24))
 
 
 def test_calls_are_followed_and_approvals_answered(tmp_path: Path) -> None:
@@ -84,14 +113,22 @@ def test_calls_are_followed_and_approvals_answered(tmp_path: Path) -> None:
         hub.send(call(3, "one.transfer", {"amount": 3}))
 
         async def work(app: GateApp, pilot: Pilot[None]) -> None:
-            await until(pilot, lambda: len(cells(app, "approvals")) == 2)
+            await until(pilot, lambda: len(cells(app, "inbox")) == 2)
             assert "2 approvals pending" in app.sub_title
-            assert any(row[2] == "echo" and row[4] == "OK" for row in cells(app, "calls"))
-            await pilot.press("3", "down", "a", "y")
-            await until(pilot, lambda: len(cells(app, "approvals")) == 1)
+            rows = {row[2]: row for row in cells(app, "calls")}
+            assert rows["echo"][3:5] == ["allowed", "ok"]
+            assert rows["transfer"][3:5] == ["held", "open"]
+            await until(pilot, lambda: "3 calls, 2 held, 1 allowed" in shown(app, "overview-text"))
+            assert "2 approvals pending, the next expires in" in shown(app, "overview-text")
+            await pilot.press("3", "down", "down", "enter")
+            await until(pilot, lambda: "tool echo of one" in page(app))
+            await pilot.press("escape", "2", "down")
+            await until(pilot, lambda: '"amount": 2' in shown(app, "detail"))
+            await pilot.press("a", "y")
+            await until(pilot, lambda: len(cells(app, "inbox")) == 1)
             await pilot.press("down", "d")
             await pilot.press(*"too much", "enter")
-            await until(pilot, lambda: not cells(app, "approvals"))
+            await until(pilot, lambda: not cells(app, "inbox"))
 
         drive(hub, work)
         told = [hub.receive(), hub.receive()]
@@ -108,15 +145,15 @@ def test_a_denial_can_be_taken_back_and_keys_without_a_row_do_nothing(tmp_path: 
 
         async def work(app: GateApp, pilot: Pilot[None]) -> None:
             await until(pilot, lambda: cells(app, "servers"))
-            await pilot.press("3", "a", "d", "2", "s")
+            await pilot.press("2", "a", "d", "3", "s", "a")
             hub.send(call(2, "one.transfer", {"amount": 2}))
-            await until(pilot, lambda: cells(app, "approvals"))
-            await pilot.press("3", "down", "d")
+            await until(pilot, lambda: cells(app, "inbox"))
+            await pilot.press("2", "down", "d")
             assert isinstance(app.screen, ReasonScreen)
             await pilot.press("escape", "a")
             assert isinstance(app.screen, ApproveScreen)
             await pilot.press("escape")
-            assert len(cells(app, "approvals")) == 1
+            assert len(cells(app, "inbox")) == 1
 
         drive(hub, work)
 
@@ -129,8 +166,11 @@ def test_a_gate_that_is_gone_is_said(tmp_path: Path) -> None:
             await until(pilot, lambda: cells(app, "servers"))
             hub.close_stdin()
             await asyncio.to_thread(hub.wait)
-            await pilot.press("s")
-            await until(pilot, lambda: "not done" in logged(app) or not cells(app, "servers"))
+            await pilot.press("4", "s")
+            gone = ("cannot be controlled", "has exited")
+            await until(
+                pilot, lambda: any(one in said(app) for one in gone) or not cells(app, "servers")
+            )
 
         drive(hub, work)
 
@@ -149,7 +189,7 @@ def test_the_gates_of_other_machines_are_shown(tmp_path: Path, postgres: Postgre
         app = GateApp(TuiSource(environ, location))
         async with app.run_test(size=(140, 40)) as pilot:
             await until(pilot, lambda: len(cells(app, "gates")) == 2)
-            await pilot.press("4")
+            await pilot.press("5")
             gone, running = cells(app, "gates")
             assert gone[:4] == ["proxy one", "a", "7", "gone"]
             assert "died or cannot reach the store" in gone[-1]
@@ -163,6 +203,7 @@ class FixedSource(TuiSource):
     """Shows the approvals that a test puts there, and keeps the decisions."""
 
     def __init__(self, *idents: str) -> None:
+        super().__init__({"THOUGHTGATE_STATE_DIR": "/nowhere"})
         self.idents = list(idents)
         self.decided: list[tuple[str, bool, str]] = []
         self.remembered: list[Remember | None] = []
@@ -176,7 +217,7 @@ class FixedSource(TuiSource):
             )
             for one in self.idents
         ]
-        return {"gates": [], "calls": [], "approvals": asked}
+        return {"gates": [], "calls": [], "servers": [], "approvals": asked}
 
     def call_page(self, approval: str, page: int) -> tuple[str, int]:
         if approval == "gone":
@@ -199,20 +240,22 @@ class FixedSource(TuiSource):
 
 
 def drive_fixed(
-    source: FixedSource, work: Callable[[GateApp, Pilot[None]], Awaitable[None]]
+    source: FixedSource,
+    work: Callable[[GateApp, Pilot[None]], Awaitable[None]],
+    size: tuple[int, int] = (140, 40),
 ) -> None:
     async def main() -> None:
         app = GateApp(source)
-        async with app.run_test(size=(140, 40)) as pilot:
-            await until(pilot, lambda: len(cells(app, "approvals")) == len(source.idents))
-            await pilot.press("3")
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: len(cells(app, "inbox")) == len(source.idents))
+            await pilot.press("2")
             await work(app, pilot)
 
     run_async(main())
 
 
 def selected(app: GateApp) -> str | None:
-    return app.screen_stack[0].query_one("#approvals-table", KeyedTable).selected
+    return app.screen_stack[0].query_one("#inbox-table", KeyedTable).selected
 
 
 def labels(app: GateApp) -> str:
@@ -226,7 +269,7 @@ def test_a_refresh_never_selects_another_call() -> None:
     async def work(app: GateApp, pilot: Pilot[None]) -> None:
         assert selected(app) is None
         await pilot.press("a")
-        assert "select a row first" in logged(app)
+        assert "select a row first" in said(app)
         await pilot.press("down", "down")
         assert selected(app) == "bb"
         source.idents = ["zz", "aa", "bb", "cc"]
@@ -285,20 +328,17 @@ def test_one_key_approves_for_the_session(key: str, scope: str) -> None:
 def test_enter_shows_the_whole_call_page_by_page() -> None:
     source = FixedSource("aa", "gone")
 
-    def page(app: GateApp) -> str:
-        return str(app.screen.query_one("#page", Static).content)
-
     async def work(app: GateApp, pilot: Pilot[None]) -> None:
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CallScreen))
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
         await until(pilot, lambda: "page 0 of aa [bold]" in page(app))
         await pilot.press("n")
-        assert "page 1 of aa" in page(app)
+        await until(pilot, lambda: "page 1 of aa" in page(app))
         await pilot.press("n", "p")
-        assert "page 0 of aa" in page(app)
+        await until(pilot, lambda: "page 0 of aa" in page(app))
         assert "page 1 of 2" in labels(app)
         await pilot.press("escape", "down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CallScreen) and "failed" in page(app))
+        await until(pilot, lambda: isinstance(app.screen, TextScreen) and "failed" in page(app))
 
     drive_fixed(source, work)
 
@@ -307,7 +347,57 @@ def test_a_click_selects_the_row() -> None:
     source = FixedSource("aa", "bb")
 
     async def work(app: GateApp, pilot: Pilot[None]) -> None:
-        await pilot.click("#approvals-table", offset=(3, 2))
+        await pilot.click("#inbox-table", offset=(3, 2))
         await until(pilot, lambda: selected(app) == "bb")
 
     drive_fixed(source, work)
+
+
+def test_a_call_that_was_read_in_full_can_be_decided_there() -> None:
+    source = FixedSource("aa", "bb")
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, ApproveScreen))
+        assert "tool_bb" in labels(app)
+        assert "path: /tmp/x" in labels(app)
+        await pilot.press("y")
+        await until(pilot, lambda: source.decided)
+
+    drive_fixed(source, work)
+    assert source.decided == [("bb", True, "digest of bb")]
+
+
+def test_the_footer_offers_only_keys_that_do_something() -> None:
+    source = FixedSource("aa")
+
+    def offered(app: GateApp) -> set[str]:
+        return {one.binding.description for one in app.screen.active_bindings.values()}
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: {"Approve", "Deny"} <= offered(app))
+        assert "Stop" not in offered(app)
+        assert app.query_one(Footer).region.width <= 80
+        await pilot.press("4")
+        await until(pilot, lambda: {"Start", "Stop", "Restart", "Log"} <= offered(app))
+        assert "Approve" not in offered(app)
+        await pilot.press("5", "a", "x")
+        assert len(app.screen_stack) == 1
+
+    drive_fixed(source, work, size=(80, 24))
+
+
+def test_a_list_and_the_whole_of_a_short_call_fit_a_small_terminal() -> None:
+    source = FixedSource(*(f"a{number}" for number in range(9)))
+
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press("down")
+        table, details = app.query_one("#inbox-table"), app.query_one("#details")
+        await until(pilot, lambda: "page 0 of a0" in shown(app, "detail"))
+        assert 5 <= table.region.height <= 10
+        assert details.region.height >= 8
+        assert table.virtual_size.width <= 80
+
+    drive_fixed(source, work, size=(80, 24))
