@@ -25,9 +25,9 @@ ROUNDS: Final = 6
 EPOCHS: Final = 12
 MIN_COUNT: Final = 4
 """Sentences that a trait or pair must occur in to have a weight."""
-SPARSITY: Final = 0.004
+SPARSITY: Final = 0.03
 MIN_WEIGHT: Final = 0.08
-OFFSET: Final = -0.6
+OFFSET: Final = -0.4
 """Added to the bias, so that few honest definitions are flagged."""
 STEP: Final = 0.08
 MARGIN: Final = 0.2

@@ -7,7 +7,7 @@ sentence has as well is what the tool is about, and weighs less. All findings ar
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -26,6 +26,8 @@ MAX_SENTENCES: Final = 400
 MAX_SENTENCE: Final = 600
 """Characters that are read as one sentence."""
 _MIN_SENTENCE: Final = 12
+DOUBTFUL: Final = -1.5
+"""Weight of the heaviest sentence below which clear words alone do not hold a definition."""
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _ADDRESS: Final = re.compile(r"\b[a-z]{2,10}://[^\s)\"'>]+|\b[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}")
@@ -56,18 +58,32 @@ def _finder() -> WordFinder:
     return WordFinder(TRAITS)
 
 
-def find_asides(entry: Mapping[str, Any], texts: Texts) -> Iterator[Finding]:
-    """Yield the sentences of a definition that weigh too much, the heaviest of each check."""
+def weigh_sentences(entry: Mapping[str, Any], texts: Texts) -> list[tuple[float, Sentence]]:
+    """Return the sentences of a definition, each with its weight."""
+    return [(weigh(one.traits), one) for one in sentences_of(entry, texts)]
+
+
+def find_asides(weighed: Iterable[tuple[float, Sentence]]) -> Iterator[Finding]:
+    """Yield the sentences that weigh too much, the heaviest of each check."""
     best: dict[str, tuple[float, Sentence]] = {}
-    for one in sentences_of(entry, texts):
-        weight = weigh(one.traits)
-        if weight >= 0:
-            check = _check_of(one.traits)
-            if check not in best or weight > best[check][0]:
-                best[check] = weight, one
+    for weight, one in weighed:
+        check = _check_of(one.traits) if weight >= 0 else ""
+        if check and (check not in best or weight > best[check][0]):
+            best[check] = weight, one
     for check, (_, one) in best.items():
         start, end = one.start, one.start + len(one.text)
         yield Finding(check, SOFT, one.pointer, start, end, _WHAT[check])
+
+
+def soften(findings: tuple[Finding, ...], weighed: Iterable[tuple[float, Sentence]]) -> tuple[Finding, ...]:
+    """Make hard findings of instructions soft if no sentence of the definition weighs enough."""
+    if max((weight for weight, _ in weighed), default=0.0) >= DOUBTFUL:
+        return findings
+    milder = (
+        one._replace(tier=SOFT) if one.check.startswith("instructions-") else one
+        for one in findings
+    )
+    return tuple(sorted(milder, key=lambda one: one.tier == SOFT))
 
 
 def weigh(traits: Collection[str]) -> float:
@@ -93,7 +109,8 @@ def sentences_of(entry: Mapping[str, Any], texts: Texts) -> Iterator[Sentence]:
             continue
         for start, said in _split(texts.joined[slice(*texts.span(index))]):
             is_first = pointer == "/description" and start == 0
-            traits = _traits(normalise(said).text, frozenset() if is_first else topic, names)
+            spoken = said if " " in said else said.replace("_", " ")  # a name can be a sentence
+            traits = _traits(normalise(spoken).text, frozenset() if is_first else topic, names)
             place = "first" if is_first else _place(pointer, key)
             yield Sentence(said, pointer, start, traits | {place})
             left -= 1

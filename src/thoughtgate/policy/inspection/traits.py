@@ -22,7 +22,7 @@ TRAITS: Final[dict[str, str]] = {
         nutzer*, benutzer*, anwender*, utilisateur*, usuario*, utente, utenti, 用户, 使用者, 利用者, ユーザ*, пользовател*, kunde*, client's
     """,
     "their": """
-        their, them, they, his, her, user's, users', person's, customer's, owner's, themselves, employee's, 他们, их, seine*, ses, sus
+        their, his, her, user's, users', person's, customer's, owner's, themselves, employee's, 他们, их, seine*, ses, sus
     """,
     # How it is asked.
     "duty": """
@@ -39,7 +39,7 @@ TRAITS: Final[dict[str, str]] = {
     """,
     # What is to be done.
     "take": """
-        read, reads, reading, open, collect, gather, fetch, obtain, retrieve, look in, look into, look at, look through, look up, go through, going through, search the, take, taken, pick, copy, copied, extract, grab, export, dump, enumerate, learn, learned, learnt, harvest, find out, locate, see, reviewed, concatenat*, join, inspect,
+        read, reads, reading, open, collect, gather, fetch, obtain, retrieve, look in, look into, look at, look through, look up, go through, going through, search the, take, taken, pick, copy, copied, extract, grab, export, dump, enumerate, learn, learned, learnt, harvest, find out, locate,  reviewed, concatenat*, join, inspect,
         lies, lesen, liest, öffne, öffnen, sammle, sammeln, einsammel*, einzusammeln, hole, holen, lis, lire, lisez, récupér*, ouvr*, collecter, relever, lee, leer, lea, recopil*, obtén, obtener, obtenga, abre, leggi, leggere, raccogli*,
         读取, 收集, 获取, 打开, 查看, 读, прочита*, читай, собери*, собрать, узнай*, получи*, открой*, 読み取*, 読み込*, 読んで, 集め*, 収集, 取得
     """,
@@ -65,7 +65,7 @@ TRAITS: Final[dict[str, str]] = {
         密码, 密钥, 凭证, 凭据, 令牌, 环境变量, 私钥, 配置文件, парол*, ключ*, токен*, переменн*, секрет*, кодовое слово, パスワード, 鍵, 秘密, 認証情報, トークン, 環境変数
     """,
     "personal": """
-        mailbox, inbox, e-mails, emails, mails, documents, photos, calendar, contacts, contact data, address book, clipboard, browser, browsing, home directory, home folder, $home, whereabouts, location, salary, salaries, payroll, passport, card number, bank details, bank, iban, social security, employer, customers, customer list, customer lists, personal, private, identity, profile, phone number, health, medical, finance, finances, legal, plans, name of the user, open files, files in, projects, account number,
+        mailbox, inbox, mail of, letters, screenshots, microphone, screen, e-mails, emails, mails, documents, photos, calendar, contacts, contact data, address book, clipboard, browser, browsing, home directory, home folder, $home, whereabouts, location, salary, salaries, payroll, passport, card number, bank details, bank, iban, social security, employer, customers, customer list, customer lists, personal, private, identity, profile, phone number, health, medical, finance, finances, legal, plans, name of the user, open files, files in, projects, account number,
         postfach, dokumente, kontakte, fotos, adressbuch, persönlich*, courriels, contacts, documents, correos, contactos, documentos, tarjeta*, 邮件, 联系人, 个人, 文档, 主目录, почт*, контакт*, документ*, личн*, メール, 連絡先, 個人, 書類
     """,
     "talk": """
@@ -73,7 +73,7 @@ TRAITS: Final[dict[str, str]] = {
         gespräch*, unterhaltung*, nachrichten, verlauf, échanges, historique, conversación, historial, mensajes, conversazione, cronologia, 对话, 聊天, 记录, 消息, 原始问题, переписк*, разговор*, диалог*, сообщени*, истори*, 会話, 履歴, やり取り
     """,
     "self": """
-        system prompt, hidden rules, your rules, your instructions, developer instructions, developer message, instructions, guidelines, restrictions, tool list, list of its tools, list of tools, list of your tools, tool descriptions, memory, its memory, your reasoning, system message,
+        system prompt, prompt, the prompt, reasoning, hidden rules, your rules, your instructions, developer instructions, developer message, instructions, guidelines, restrictions, tool list, list of its tools, list of tools, list of your tools, tool descriptions, memory, its memory, your reasoning, system message,
         systemprompt, anweisungen, consignes, instrucciones, 系统提示*, 指令, 提示词, промпт*, инструкци*, システムプロンプト, 指示
     """,
     "others": """
@@ -99,11 +99,21 @@ TRAITS: Final[dict[str, str]] = {
         deprecated, out of date, outdated, obsolete, compromised, unsafe, unreliable, wrong, broken, lose, loses, lost, restricted, not allowed, no longer, decline, avoid, stop using, do not use the, insecure, veraltet, obsolète, obsoleto, nicht mehr, 过时, 不安全, устарел*, 古い
     """,
     "every": """
-        every, each, any, all, always, whenever, whatever, everything, anything, full, in full, entire, complete, verbatim, word for word, unabridged, unfiltered, raw, every time, each time, every call, each call, on every, with every, with each, in all,
-        jede*, alle, allen, sämtliche*, vollständig*, wörtlich, toute, toutes, tous, intégralité, chaque, cada, todo*, toda*, completo, completa, cualquier*, tutti, tutte, ogni, 所有, 全部, 完整, 任何, 每次, 一切, 所有, каждый, каждым, каждой, кажд*, всё, все, всех, полност*, すべて, 全て, 全部, 常に, いつも
+        every, each, any, all, always, whenever, whatever, everything, anything, every time, each time, every call, each call, on every, with every, with each, in all,
+        jede*, alle, allen, toute, toutes, tous, chaque, cada, todo*, toda*, cualquier*, tutti, tutte, ogni, 所有, 任何, 每次, 一切, кажд*, все, всех, 常に, いつも, 毎回
+    """,
+    "whole": """
+        full, in full, entire, complete, completely, verbatim, word for word, unabridged, unfiltered, unchanged, raw, whole, everything, real,
+        sämtliche*, vollständig*, wörtlich, gesamte*, intégralité, complet, complète, completo, completa, 全部, 完整, 原文, всё, полност*, すべて, 全て, 全部, そのまま
     """,
     "before": """
-        before, prior to, beforehand, first, ahead of, until, unless, after, afterwards, upon, as soon as, right after, once, next, then, while, between, bevor, zuerst, vor jeder, vor jedem, vor der, avant, d'abord, antes, primero, prima di, dopo, 之前, 首先, 然后, 之后, перед, сначала, прежде, после, 前に, 最初に, 先に, 後に
+        before, prior to, beforehand, first, ahead of, until, unless, bevor, zuerst, vor jeder, vor jedem, vor der, avant, d'abord, antes, primero, prima di, 之前, 首先, 先, перед, сначала, прежде, 前に, 最初に, 先に
+    """,
+    "then": """
+        after, afterwards, upon, as soon as, right after, once, next, then, while, between, at once, along with, besides, also, as well, in addition, nach, danach, zudem, ensuite, après, luego, después, además, dopo, 然后, 之后, 同时, 并, после, затем, также, 後に, その後
+    """,
+    "purpose": """
+        to get, to find, to see, to know the, to look up, to determine, to obtain the, to learn the, to avoid, to prevent, to check, to list, to read on, um zu, pour obtenir, para obtener, per ottenere, чтобы узнать, 以获取, 取得するため
     """,
     "lasting": """
         from now on, henceforth, from here on, for the rest of, rest of the session, in the session, of the session, in this session, during the session, on every turn, every turn, start of each, start of every, beginning of each, each conversation, each reply, each answer, every answer, every reply, every hour, until further notice, in the memory, future, future runs, third call, second call, on load,
@@ -144,6 +154,10 @@ TRAITS: Final[dict[str, str]] = {
     """,
     "care": """
         do not use, don't use, not use, never use, do not call, not for, caution, careful, destructive, irreversible, untrusted, masked, redacted, encrypted, never stored, never returned, are never, is never, do not include, don't include, never include, do not store, do not put, do not share, never share, do not follow, never follow, do not commit, remove tokens, nicht verwenden, n'utilisez pas, no utilice, 请勿, 不要包含, не используйте, しないでください, explicitly, explicit, confirm with the user, ask the user for confirmation, wait for their approval, show the draft, visible to
+    """,
+    "open": """
+        tell the user, tells the user, inform the user, let the user know, show the user, shows the user, to the user, ask the user, ask them, ask before, asking the user, with the user, warn the user, remind the user, alert the user, explain to the user, by the user, user asks, user has asked, user asked, user explicitly, if the user, the user wants, user's approval, their approval, clear yes, wait until, wait for, confirm with, get approval, needs approval, ask an administrator,
+        den nutzer fragen, den benutzer fragen, bitte den benutzer, demandez, l'accord de, pida, pedir confirmación, chiedere, 与用户确认, 向用户确认, 征得用户, согласуйте, покажите, спросите, ユーザーの同意, 同意を得て, ユーザーに確認
     """,
     "about": """
         attack, attacker, attackers, attacks, injection, jailbreak, detect, detects, detection, scan, scans, scanner, malicious, phishing, vulnerability, vulnerabilities, cve, owasp, benchmark, red team, exploit, exfiltration, leak, leaked, breach, breaches, canary, guardrail, guardrails, suspicious, testing, penetration, security events, such as, for example, example, for instance, documentation, explains
