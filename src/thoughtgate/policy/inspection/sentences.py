@@ -33,6 +33,10 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _ADDRESS: Final = re.compile(r"\b[a-z]{2,10}://[^\s)\"'>]+|\b[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}")
 _IDENTIFIER: Final = re.compile(r"\b[a-z][a-z0-9]{1,20}(?:_[a-z0-9]{1,20}){1,5}\b")
 _QUOTED: Final = re.compile(r"[`'\"]([\w.-]{1,40})[`'\"]")
+_SPELLED: Final = re.compile(r"(?<!\w)(?:[^\W\d_][ .*|/+~\u00b7-]{1,3}){9}[^\W\d_](?!\w)")
+_LEET: Final = re.compile(r"\b[A-Za-z]*[013457][A-Za-z]{1,20}\b")
+_MANY_LEET: Final = 4
+"""Words with a digit in place of a letter; names such as h264 or i18n are fewer."""
 _DENIAL: Final = 24
 """Characters between a negation and the verb that it denies."""
 _DENIABLE: Final = ("give", "take", "use", "harm", "obey", "say")
@@ -67,7 +71,8 @@ def find_asides(weighed: Iterable[tuple[float, Sentence]]) -> Iterator[Finding]:
     """Yield the sentences that weigh too much, the heaviest of each check."""
     best: dict[str, tuple[float, Sentence]] = {}
     for weight, one in weighed:
-        check = _check_of(one.traits) if weight >= 0 else ""
+        disguised = _SPELLED.search(one.text) or len(_LEET.findall(one.text)) >= _MANY_LEET
+        check = checks.ENCODED if disguised else _check_of(one.traits) if weight >= 0 else ""
         if check and (check not in best or weight > best[check][0]):
             best[check] = weight, one
     for check, (_, one) in best.items():
@@ -175,6 +180,7 @@ _CHECKS: Final = (
 )
 """Which check a sentence belongs to, by the first trait that it has."""
 _WHAT: Final = {
+    checks.ENCODED: "words spelled letter by letter, or with digits in place of letters",
     checks.SECRECY: "says what people need not hear",
     checks.DATA: "speaks of private things that the tool is not about",
     checks.TOOLS: "says what becomes of the calls of other tools",
