@@ -61,10 +61,14 @@ def fit(attacks: list[Bag], honest: list[Bag]) -> tuple[float, dict[str, float]]
             said
             for bag in attacks
             if bag
-            for said in (bag[1:] or bag if number == 0 else [max(bag, key=lambda s: _sum(weights, s))])
+            for said in (
+                bag[1:] or bag if number == 0 else [max(bag, key=lambda s: _sum(weights, s))]
+            )
         ]
         weight = MARGIN * len(innocent) / ((1 - MARGIN) * len(guilty))
-        samples = sorted([(said, 1.0, weight) for said in guilty] + [(said, 0.0, 1.0) for said in innocent])
+        samples = sorted(
+            [(said, 1.0, weight) for said in guilty] + [(said, 0.0, 1.0) for said in innocent]
+        )
         for epoch in range(EPOCHS):
             step = STEP / (1 + 0.3 * (number * EPOCHS + epoch))
             for at in range(len(samples)):
@@ -76,7 +80,9 @@ def fit(attacks: list[Bag], honest: list[Bag]) -> tuple[float, dict[str, float]]
                     moved = weights[one] + change * (0.5 if " + " in one else 1)
                     shrink = step * SPARSITY
                     weights[one] = math.copysign(max(0.0, abs(moved) - shrink), moved)
-    return bias, {one: round(value, 2) for one, value in weights.items() if abs(value) >= MIN_WEIGHT}
+    return bias, {
+        one: round(value, 2) for one, value in weights.items() if abs(value) >= MIN_WEIGHT
+    }
 
 
 def _sum(weights: dict[str, float], said: tuple[str, ...]) -> float:
@@ -130,7 +136,6 @@ def _weights() -> dict[str, float]:
 WEIGHTS: Final = _weights()
 """A trait, or two in alphabetical order joined by " + " -> weight."""
 '''
-
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from thoughtgate.policy.inspection.finding import HARD, Finding
 from thoughtgate.policy.inspection.replacement import replace_findings
 from thoughtgate.policy.inspection.scan import scan_text
 from thoughtgate.policy.inspection.secret_values import is_secret_name, judge_member
-from thoughtgate.policy.inspection.sentences import Sentence, find_asides, soften, weigh_sentences
+from thoughtgate.policy.inspection.sentences import Sentence, join_findings, weigh_sentences
 from thoughtgate.policy.inspection.texts import Texts, gather
 
 _NO_NEIGHBOURS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
@@ -41,18 +41,16 @@ def inspect_definition(
     ``kind`` is ``tool``, ``prompt``, ``resource`` or ``server`` (name, title, instructions);
     ``neighbours`` has the ids of the other servers with the names of their tools.
     """
-
     weighed: list[tuple[float, Sentence]] = []
 
     def more(texts: Texts) -> Iterator[Finding]:
         yield from find_schema(entry)
         weighed.extend(weigh_sentences(entry, texts))
-        yield from find_asides(weighed)
         if kind == "tool":
             others = {id_: names for id_, names in neighbours.items() if id_ != server}
             yield from find_shadowing(entry, texts.joined, others)
 
-    return soften(_inspect(entry, checks.DEFINITION, more), weighed)
+    return join_findings(_inspect(entry, checks.DEFINITION, more), weighed)
 
 
 def inspect_arguments(value: Any) -> tuple[Finding, ...]:

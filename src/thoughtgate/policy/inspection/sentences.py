@@ -19,7 +19,7 @@ from thoughtgate.policy.inspection.normal import normalise
 from thoughtgate.policy.inspection.texts import Texts, render_pointer
 from thoughtgate.policy.inspection.trait_weights import BIAS, WEIGHTS
 from thoughtgate.policy.inspection.traits import TRAITS
-from thoughtgate.policy.inspection.words import Span, WordFinder
+from thoughtgate.policy.inspection.words import WordFinder
 
 MAX_SENTENCES: Final = 400
 """Sentences of a definition that are read; more is a manual, which the other checks read."""
@@ -30,7 +30,9 @@ DOUBTFUL: Final = -1.5
 """Weight of the heaviest sentence below which clear words alone do not hold a definition."""
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
-_ADDRESS: Final = re.compile(r"\b[a-z]{2,10}://[^\s)\"'>]+|\b[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}")
+_ADDRESS: Final = re.compile(
+    r"\b[a-z]{2,10}://[^\s)\"'>]+|\b[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}"
+)
 _IDENTIFIER: Final = re.compile(r"\b[a-z][a-z0-9]{1,20}(?:_[a-z0-9]{1,20}){1,5}\b")
 _QUOTED: Final = re.compile(r"[`'\"]([\w.-]{1,40})[`'\"]")
 _SPELLED: Final = re.compile(r"(?<!\w)(?:[^\W\d_][ .*|/+~\u00b7-]{1,3}){9}[^\W\d_](?!\w)")
@@ -80,15 +82,27 @@ def find_asides(weighed: Iterable[tuple[float, Sentence]]) -> Iterator[Finding]:
         yield Finding(check, SOFT, one.pointer, start, end, _WHAT[check])
 
 
-def soften(findings: tuple[Finding, ...], weighed: Iterable[tuple[float, Sentence]]) -> tuple[Finding, ...]:
-    """Make hard findings of instructions soft if no sentence of the definition weighs enough."""
-    if max((weight for weight, _ in weighed), default=0.0) >= DOUBTFUL:
-        return findings
-    milder = (
-        one._replace(tier=SOFT) if one.check.startswith("instructions-") else one
-        for one in findings
+def join_findings(
+    found: tuple[Finding, ...], weighed: list[tuple[float, Sentence]]
+) -> tuple[Finding, ...]:
+    """Return the findings of other checks together with those of the sentences.
+
+    A sentence in which instructions were found has no second finding. If no sentence weighs
+    enough, hard findings of instructions are soft: their words are there, but little else.
+    """
+    instructions = [one for one in found if one.check.startswith("instructions-")]
+    if instructions and max((weight for weight, _ in weighed), default=0.0) < DOUBTFUL:
+        found = tuple(one._replace(tier=SOFT) if one in instructions else one for one in found)
+        found = tuple(sorted(found, key=lambda one: one.tier == SOFT))
+    asides = (
+        one
+        for one in find_asides(weighed)
+        if not any(
+            other.pointer == one.pointer and other.start < one.end and one.start < other.end
+            for other in instructions
+        )
     )
-    return tuple(sorted(milder, key=lambda one: one.tier == SOFT))
+    return (*found, *asides)
 
 
 def weigh(traits: Collection[str]) -> float:
@@ -137,7 +151,7 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
 def _place(pointer: str, key: str) -> str:
     if pointer.startswith("/outputSchema"):
         return "in output"
-    if pointer.startswith("/inputSchema") or pointer.startswith("/arguments"):
+    if pointer.startswith(("/inputSchema", "/arguments")):
         return "in parameter" if key in _PROSE else "in value"
     return "in text" if key in _PROSE else "in label"
 
