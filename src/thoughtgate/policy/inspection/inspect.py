@@ -15,11 +15,11 @@ from thoughtgate.policy.inspection.definitions import (
     find_shadowing,
 )
 from thoughtgate.policy.inspection.finding import HARD, Finding
-from thoughtgate.policy.inspection.off_topic import find_off_topic
 from thoughtgate.policy.inspection.replacement import replace_findings
 from thoughtgate.policy.inspection.scan import scan_text
 from thoughtgate.policy.inspection.secret_values import is_secret_name, judge_member
-from thoughtgate.policy.inspection.texts import SEPARATOR, Texts, gather
+from thoughtgate.policy.inspection.sentences import Sentence, join_findings, weigh_sentences
+from thoughtgate.policy.inspection.texts import Texts, gather
 
 _NO_NEIGHBOURS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
 
@@ -41,15 +41,16 @@ def inspect_definition(
     ``kind`` is ``tool``, ``prompt``, ``resource`` or ``server`` (name, title, instructions);
     ``neighbours`` has the ids of the other servers with the names of their tools.
     """
+    weighed: list[tuple[float, Sentence]] = []
 
     def more(texts: Texts) -> Iterator[Finding]:
         yield from find_schema(entry)
-        yield from find_off_topic(entry)
+        weighed.extend(weigh_sentences(entry, texts))
         if kind == "tool":
             others = {id_: names for id_, names in neighbours.items() if id_ != server}
             yield from find_shadowing(entry, texts.joined, others)
 
-    return _inspect(entry, checks.DEFINITION, more)
+    return join_findings(_inspect(entry, checks.DEFINITION, more), weighed)
 
 
 def inspect_arguments(value: Any) -> tuple[Finding, ...]:
@@ -123,15 +124,8 @@ def _name_of(texts: Texts, index: int) -> str:
         for beside in (*range(index - 1, index - 4, -1), *range(index + 1, index + 4)):
             is_there = 0 <= beside < len(texts.keys)
             if is_there and (texts.keys[beside] or "").lower() in _NAMES:
-                return texts.joined[slice(*_span(texts, beside))][:_MAX_NAME]
+                return texts.joined[slice(*texts.span(beside))][:_MAX_NAME]
     return key
-
-
-def _span(texts: Texts, index: int) -> tuple[int, int]:
-    following = index + 1
-    if following < len(texts.starts):
-        return texts.starts[index], texts.starts[following] - len(SEPARATOR)
-    return texts.starts[index], len(texts.joined)
 
 
 _MAX_NAME: Final = 100
@@ -143,7 +137,7 @@ def _named_members(texts: Texts) -> Iterator[Finding]:
         key = _name_of(texts, index) if key and key.lower() in _VALUES else key  # noqa: PLW2901
         if not key or not is_secret_name(key):
             continue
-        start, end = _span(texts, index)
+        start, end = texts.span(index)
         tier = judge_member(key, texts.joined[start:end])
         if tier:
             what = "the value of a member that is named secret"

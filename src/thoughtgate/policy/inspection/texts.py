@@ -41,17 +41,20 @@ class Texts(NamedTuple):
         """Return the index of the text that contains a position."""
         return bisect_right(self.starts, position) - 1
 
+    def span(self, index: int) -> tuple[int, int]:
+        """Return where a text begins and ends in the joined one."""
+        following = index + 1
+        if following < len(self.starts):
+            return self.starts[index], self.starts[following] - len(SEPARATOR)
+        return self.starts[index], len(self.joined)
+
     def place(self, start: int, end: int) -> tuple[str, int, int]:
         """Return the pointer of the text at a span, and the span within that text."""
         index = self.index_at(start)
         if self.keys[index] == _NAME:
             # A name cannot be replaced alone: the finding concerns the whole object.
             return render_pointer(self.paths[index]), 0, 0
-        first = self.starts[index]
-        following = index + 1
-        last = len(self.joined)
-        if following < len(self.starts):
-            last = self.starts[following] - len(SEPARATOR)
+        first, last = self.span(index)
         return render_pointer(self.paths[index]), start - first, min(end, last) - first
 
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -98,15 +98,16 @@ def _spellings(word: str) -> Iterator[str]:
         yield plain
 
 
-class _Words:
-    """The automaton of all words, with their categories."""
+class WordFinder:
+    """The automaton of all words of a lexicon, with their categories."""
 
-    def __init__(self) -> None:
+    def __init__(self, lexicon: Mapping[str, str]) -> None:
+        """Build the automaton; ``lexicon`` has the words of each category."""
         self.patterns: list[str] = []
         self.open_ended: list[bool] = []
         self.categories: list[tuple[str, ...]] = []
         table: dict[str, set[str]] = {}
-        for category, words in lex.WORDS.items():
+        for category, words in lexicon.items():
             for word in _split(words):
                 for spelling in _spellings(word):
                     table.setdefault(spelling, set()).add(category)
@@ -116,10 +117,17 @@ class _Words:
             self.categories.append(tuple(sorted(categories)))
         self.automaton = AhoCorasick(self.patterns, implementation=Implementation.ContiguousNFA)
 
+    def find(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Yield the words of a text that ``normalise`` returned: start, end and categories."""
+        hits = self.automaton.find_matches_as_indexes(text, overlapping=True)
+        for index, start, end in sorted(hits, key=_by_start):
+            if _is_whole(text, start, end, self.open_ended[index]):
+                yield start, end, self.categories[index]
+
 
 @cache
-def _all_words() -> _Words:
-    return _Words()
+def _all_words() -> WordFinder:
+    return WordFinder(lex.WORDS)
 
 
 class Positions:
@@ -133,13 +141,8 @@ class Positions:
         self._starts: dict[str, list[int]] = {}
         self._ends: dict[str, list[int]] = {}
         self._known: dict[Any, list[Span]] = {}
-        words = _all_words()
-        for index, start, end in sorted(
-            words.automaton.find_matches_as_indexes(text, overlapping=True), key=_by_start
-        ):
-            if not _is_whole(text, start, end, words.open_ended[index]):
-                continue
-            for category in words.categories[index]:
+        for start, end, categories in _all_words().find(text):
+            for category in categories:
                 self._starts.setdefault(category, []).append(start)
                 self._ends.setdefault(category, []).append(end)
 
