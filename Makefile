@@ -11,6 +11,8 @@ PIP := $(RUN) -m pip --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
+# Without compiled files every process that a test starts would compile the gate again.
+unexport PYTHONDONTWRITEBYTECODE
 # One process more than there are cores; `make test WORKERS=0` runs the tests in one.
 WORKERS ?= auto
 PARALLEL := -n $(WORKERS) --dist worksteal
@@ -95,10 +97,15 @@ $(READY): pyproject.toml | $(RUN)
 lint: $(READY) ## ruff: rules and format
 	@$(call phase,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
 
-types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
-	@$(call phase,types,$(BIN)/mypy --strict src tests tools bench)
+TYPES := $(BIN)/mypy --strict src tests tools bench
 
-test: $(READY) $(PEERS) lint types ## Lint, types and tests; the last line is pytest's
+types: $(READY) ## mypy, strict, on source, tests, tools and benchmarks
+	@$(call phase,types,$(TYPES))
+
+# mypy keeps one core busy. Another one compiles the tests meanwhile, once for all processes.
+test: $(READY) $(PEERS) lint ## Lint, types and tests; the last line is pytest's
+	@$(call phase,types,$(RUN) -m pytest --collect-only -qq >/dev/null 2>&1 & \
+		$(TYPES); status=$$?; wait; test $$status = 0)
 	@echo "== tests"
 	@$(RUN) -m pytest $(PARALLEL) -m "not long" $(PYTEST_ARGS)
 

@@ -1,6 +1,7 @@
 """The threat model: every promise on the page has a test, and every marked test a promise."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ def promised() -> list[str]:
     return [ident for ident, _, _ in _ROW.findall(PAGE.read_text("utf-8"))]
 
 
+@functools.cache
 def holders() -> dict[str, list[str]]:
     """Return the ids that tests are marked with, each with the tests."""
     found: dict[str, list[str]] = {}

@@ -3,8 +3,12 @@
 A scenario is a test with the fixture ``gate`` (a warm gate), ``observing`` (one with the
 development profile) or ``start`` (gates of its own). It runs once for each face, but for
 those that it names with ``@pytest.mark.not_for(REASON, FACE, ...)``.
+
+Gates of its own cost a scenario seconds on each face. ``make test`` runs such a scenario through
+one face of each product, another one for each scenario; ``make test-long`` runs the others.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -35,9 +39,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for mark in metafunc.definition.iter_markers("long_for"):
         slow |= set(mark.args)
     chosen = []
-    for face in FACES:
-        if face.name in without:
-            continue
+    faces = [face for face in FACES if face.name not in without]
+    if "start" in metafunc.fixturenames:
+        slow |= {face.name for face in faces} - _one_for_each_product(faces, metafunc.function)
+    for face in faces:
         marks = [pytest.mark.xdist_group(face.name)]
         drift = drift_of(metafunc.function.__name__.removeprefix("test_"), face.name)
         if drift is not None:
@@ -46,6 +51,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             marks.append(pytest.mark.long)
         chosen.append(pytest.param(face, id=face.name, marks=marks))
     metafunc.parametrize("face", chosen)
+
+
+def _one_for_each_product(faces: list[Face], scenario: Callable[..., None]) -> set[str]:
+    """Return the faces of ``make test``: the name of the scenario picks them, so all are used."""
+    products: dict[str, list[str]] = {}
+    for face in faces:
+        products.setdefault(face.product, []).append(face.name)
+    turn = zlib.crc32(scenario.__name__.encode())
+    return {names[turn % len(names)] for names in products.values()}
 
 
 class WarmGates:

@@ -13,9 +13,15 @@ SIZE = 1500
 """Small, because every step is counted; enough for a square to show. More than the 1,024 characters
 that a YAML scanner looks ahead."""
 
+LONG = frozenset({"yaml", "inspected definition", "inspected arguments"})
+"""Readers of more than five seconds. What inspects a result stays: it runs the same checks."""
+
 
 @pytest.mark.promise("linear-time")
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(one, marks=[pytest.mark.long] if one in LONG else []) for one in READERS],
+)
 def test_the_steps_of_a_reader_grow_no_faster_than_the_text(reader: str) -> None:
     found = [measure(reader, shape, SIZE, count_steps) for shape in shapes_for(reader)]
     steep = {one.shape: one.costs for one in found if one.exponent > MAX_EXPONENT}
