@@ -103,9 +103,8 @@ class Authority(Protocol):
     A reply that is not available at once is fed to the driver later, as an event.
     """
 
-    @property
-    def errors(self) -> CorrelationIds:
-        """The ids of errors that belong to no call."""
+    errors: CorrelationIds
+    """The ids of errors that belong to no call."""
 
     def judge(self, driver: "SessionDriver", command: JudgeCall) -> CallJudged | None:
         """Judge a request; None means that the verdict arrives later."""

@@ -10,6 +10,7 @@ the requests of agents, and at most makes the handshake of the older revisions f
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.events import NotSent
@@ -471,7 +472,7 @@ class ServerConnection:
         callers, self._callers = self._callers, {}
         for caller in callers.values():
             # One exception per request: a shared one would collect every waiter's traceback.
-            caller.failed(type(gone)(str(gone), gone.cause))
+            caller.failed(copy(gone))
 
 
 class _Waiting:
