@@ -97,7 +97,8 @@ def test_the_wheel_runs_without_being_installed(
     subprocess.run(install, check=True, timeout=240)
     command = [str(tools / "bin" / run[0]), *run[1:], str(next(built.glob("*.whl"))), "thoughtgate"]
     machine = Machine(tmp_path / "machine")
-    env = {**os.environ, **machine.env, **NO_OTHER_PYTHON}
+    # uv brings certificates of its own, pip and pipx use the machine's.
+    env = {**os.environ, **machine.env, **NO_OTHER_PYTHON, "UV_SYSTEM_CERTS": "1"}
 
     done = subprocess.run(
         [*command, "--version"], env=env, capture_output=True, text=True, timeout=240, check=False

@@ -87,8 +87,12 @@ MAX_QUEUED: Final = 20_000
 
 BATCH: Final = 500
 
-HAND_OVER_S: Final = 0.025
-"""Interval between two deliveries of events: under load one request carries many of them."""
+HAND_OVER_S: Final = 0.005
+"""Interval between two deliveries of events: under load one request carries many of them.
+
+It is short because an agent that kills its servers after the last answer loses what was not yet
+delivered: the record then says that the outcome of the call is unknown.
+"""
 
 GONE: Final = "the governance service is gone"
 
