@@ -137,9 +137,9 @@ def test_the_last_of_those_who_share_a_lock_gets_it_alone(tmp_path: Path) -> Non
     second = FileLock(config, shared=True)
     with pytest.raises(Conflict):
         FileLock(config)
-    assert not first.claim()
+    assert not first.claim(shared=True)
     assert first.path.exists()
-    assert second.claim()
+    assert second.claim(shared=True)
     second.release()
     assert not second.path.exists()
 

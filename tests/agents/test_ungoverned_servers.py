@@ -50,6 +50,22 @@ def test_servers_in_a_variable_are_named(scene: Scene, agent: str) -> None:
     assert _places(scene) == [name]
 
 
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize("injects", [False, True])
+@pytest.mark.parametrize("folder", [".kilocode", ".kilo"])
+def test_servers_in_the_former_format_of_kilo_are_named(
+    scene: Scene, folder: str, *, injects: bool
+) -> None:
+    scene.agent, scene.argv = "kilo", ["kilo"]
+    scene.write(scene.project / "kilo.json", {"mcp": {"a": {"type": "local", "command": ["run"]}}})
+    files = [
+        scene.write(scene.project / folder / "mcp.json", {"mcpServers": {"x": server()}}),
+        scene.write(scene.project / folder / "mcp" / "y.json", server()),
+    ]
+    outside = scene.inject().outside if injects else scene.plan().outside
+    assert [one.place for one in outside] == [str(file) for file in files]
+
+
 def test_a_named_file_is_all_that_counts(scene: Scene) -> None:
     scene.agent, scene.env = "opencode", {"OPENCODE_CONFIG_CONTENT": '{"mcp": {}}'}
     scene.config_path = scene.write(scene.top / "x.json", "{}")

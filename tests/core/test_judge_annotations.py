@@ -96,6 +96,43 @@ def test_an_approval_does_not_cover_a_definition_that_changed_while_the_call_wai
     assert judge.settle(held.call_id, Decision(approved=True), 3.0).verdict.kind == kind
 
 
+_READS = {"name": "t", "description": "reads a file"}
+_SENDS = {"name": "t", "description": "sends a file away"}
+_ODD = {**_SENDS, "inputSchema": {"maximum": float("inf")}}
+"""A definition without a canonical form."""
+
+
+@pytest.mark.promise("approval-is-exact")
+@pytest.mark.parametrize(
+    ("before", "later"),
+    [
+        ((_READS,), (_SENDS, None)),
+        ((_READS, None), (_SENDS,)),
+        ((_READS, None), (_SENDS, None)),
+        ((_READS,), (_ODD,)),
+    ],
+)
+def test_a_server_cannot_hide_a_changed_definition_behind_a_notification(
+    before: tuple[dict[str, object] | None, ...], later: tuple[dict[str, object] | None, ...]
+) -> None:
+    judge = Judge(Policy(default=APPROVE), "run")
+
+    def hear(told: tuple[dict[str, object] | None, ...]) -> None:
+        for entry in told:
+            if entry is not None:
+                judge.screen("srv", "1", "tools/list", (entry,), 1.0)
+            else:
+                told_of = (SERVER_TO_AGENT, "notification", "notifications/tools/list_changed")
+                judge.note(message_seen(1.0, "srv", "1", *told_of, 9))
+
+    hear(before)
+    held = judge.judge(_question("t"))
+    hear(later)
+
+    settled = judge.settle(held.call_id, Decision(approved=True), 3.0)
+    assert settled.verdict.kind == "policy_drift"
+
+
 @pytest.mark.promise("annotations")
 def test_a_held_call_is_judged_by_the_annotations_that_the_server_lists_now() -> None:
     rules = [

@@ -1,12 +1,14 @@
 """What an agent or a repository puts in the place of files that a wrap reads and writes."""
 
+import fcntl
 import os
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_for
 from tests.support.wraps import Machine, entry
 
 PLANT = {
@@ -116,3 +118,24 @@ def test_a_record_that_the_agent_removes_is_missed(machine: Machine) -> None:
     assert done.returncode == 1, done.stdout
     assert "removed" in done.stdout
     assert "bytes were cut off the record's end" in run.stderr
+
+
+@pytest.mark.promise("config-restored")
+@pytest.mark.parametrize("end", ["exit", "kill"])
+def test_a_lock_that_a_process_of_the_agent_holds_keeps_no_config_rewritten(
+    machine: Machine, end: str
+) -> None:
+    original = machine.write_sample()
+    with machine.wrap() as agent:
+        agent.open()
+        lock = machine.config.with_name(f"{machine.config.name}.thoughtgate-lock")
+        with lock.open("rb") as held:  # as by a process that the agent leaves behind
+            fcntl.flock(held, fcntl.LOCK_SH)
+            if end == "exit":
+                assert agent.finish() == 0
+            else:
+                os.kill(agent.peer.pid, signal.SIGKILL)
+                agent.wait()
+            wait_for(
+                lambda: machine.config.read_bytes() == original, what="the config to come back"
+            )

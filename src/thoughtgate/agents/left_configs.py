@@ -14,7 +14,7 @@ from thoughtgate.agents.atomic import read_or_none, replace_file
 from thoughtgate.agents.entries import format_of
 from thoughtgate.agents.entry_changes import EntryRecord
 from thoughtgate.agents.entry_environment import ENTRY_OPTION
-from thoughtgate.agents.journal import Journal
+from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.locks import FileLock, Locked
 from thoughtgate.agents.restoration import RestoreOutcome, restore_files
 from thoughtgate.agents.revert import find_wrapped_entries, revert
@@ -39,8 +39,8 @@ def restore_orphan(
     Args:
         journal: the journal of that wrap.
         held: locks that the caller already holds.
-        ended: whether it is known that the wrap has ended. Then a file that is locked is in use by
-            another one, which restores it.
+        ended: whether it is known that the wrap has ended. Then a file that is locked may be in use
+            by another one, which restores it.
 
     Raises:
         Conflict: the wrap still runs and holds its locks.
@@ -55,7 +55,8 @@ def restore_orphan(
                 except Locked:
                     if not ended:
                         raise
-                    in_use.add(record.real)
+                    if is_shared(journal, record.real):
+                        in_use.add(record.real)
                 except OSError:  # its directory was deleted; restoring reports that
                     continue
         alone = tuple(record for record in journal.files if record.real not in in_use)
@@ -63,6 +64,25 @@ def restore_orphan(
     finally:
         for lock in taken:
             lock.release()
+
+
+def is_shared(journal: Journal, real: Path) -> bool:
+    """Tell whether another wrap that runs has recorded a file of a journal. Its lock is no proof."""
+    return any(
+        other.key != journal.key and _runs(other.pid)
+        for other in find_journals(journal.file.parent.parent)[0]
+        if any(record.real == real for record in other.files)
+    )
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it exists, or that cannot be told
+        return True
+    return True
 
 
 def is_live(journal: Journal) -> bool:

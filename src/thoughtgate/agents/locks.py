@@ -6,7 +6,8 @@ held only during an edit; and a lock of the state directory, held while locks ch
 config itself is not locked: editors replace it by renaming, and the lock would be lost.
 
 A process that changes a config holds its lock alone. Wraps that run share it, so that the system
-counts them, also if they are killed in any order: whoever gets the lock alone is the last one.
+counts them, also if they are killed in any order: whoever gets the lock alone is the last one. An
+agent can hold a lock as well, so a lock counts only with the journal of a wrap that runs.
 """
 
 import contextlib
@@ -101,17 +102,22 @@ class FileLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
         self._is_shared = True
 
-    def claim(self) -> bool:
-        """Take a shared lock alone; False, with the lock released, if others share it.
+    def claim(self, *, shared: bool) -> bool:
+        """Take a shared lock alone; False, with the lock released, if another wrap shares it.
 
         The caller is in ``changing_hands``: this is not one step.
+
+        Args:
+            shared: whether another wrap has recorded the file. If none has, a program that is none
+                of ours holds the lock, which must not keep the file from being restored.
         """
         if self._is_shared and self._descriptor >= 0:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self.release()
-                return False
+                if shared:
+                    self.release()
+                    return False
             self._is_shared = False
         return True
 

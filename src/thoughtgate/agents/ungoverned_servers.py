@@ -119,6 +119,17 @@ def _opencode(search: Search) -> Iterator[UngovernedServer]:
 def _kilo(search: Search) -> Iterator[UngovernedServer]:
     if '"mcp"' in search.env.get("KILO_CONFIG_CONTENT", ""):
         yield UngovernedServer("KILO_CONFIG_CONTENT", "servers in an environment variable")
+    yield from kilo_legacy(search)
+
+
+def kilo_legacy(search: Search) -> Iterator[UngovernedServer]:
+    """Return the files of Kilo's former format, which it still reads: ``mcp.json`` and ``mcp/``."""
+    reason = "servers in Kilo's former format; move them to kilo.json"
+    for base in dict.fromkeys((search.home, search.cwd)):
+        for folder in (base / ".kilocode", base / ".kilo"):
+            files = [folder / "mcp.json"] if _has_servers(folder / "mcp.json") else []
+            files += [one for one in sorted((folder / "mcp").glob("*.json")) if _read(one)]
+            yield from (UngovernedServer(str(file), reason) for file in files)
 
 
 def _copilot(search: Search) -> Iterator[UngovernedServer]:

@@ -37,7 +37,7 @@ from thoughtgate.agents.journal import (
     load_journal,
     save_journal,
 )
-from thoughtgate.agents.left_configs import backup_of, restore_orphan
+from thoughtgate.agents.left_configs import backup_of, is_shared, restore_orphan
 from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock, changing_hands
 from thoughtgate.agents.restoration import RestoreOutcome, original_contents, restore_files
 from thoughtgate.agents.rewrite import FileRewrite, Rewrite
@@ -220,8 +220,7 @@ class WrappedConfigs:
             return RestoreOutcome()
         with changing_hands(self._state):
             self._journal = self._saved()
-            for real in [real for real, lock in self._locks.items() if not lock.claim()]:
-                del self._locks[real]  # the others restore it
+            self._leave_to_others()
             alone = [record for record in self._journal.files if record.real in self._locks]
             outcome = restore_files(replace(self._journal, files=tuple(alone)))
             for journal in find_journals(self._state)[0]:  # of others who were killed
@@ -234,10 +233,15 @@ class WrappedConfigs:
         """Release the locks."""
         if self._locks:
             with changing_hands(self._state):
-                for real in [real for real, lock in self._locks.items() if not lock.claim()]:
-                    del self._locks[real]
+                self._leave_to_others()
                 self._give_back(list(self._locks))
         self._holds.clear()
+
+    def _leave_to_others(self) -> None:
+        """Release the locks on files that other wraps use, and hold the remaining ones alone."""
+        for real, lock in list(self._locks.items()):
+            if not lock.claim(shared=is_shared(self._journal, real)):
+                del self._locks[real]  # the others restore it
 
     def _give_back(self, files: Iterable[Path]) -> None:
         """Release locks that we hold alone; a file that is still rewritten stays hidden from git."""

@@ -185,14 +185,15 @@ class Judge:
         if shown.action == FORWARD:
             kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
-                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "", "", "")
+                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "", "", "", ())
             )
             when = self._inspects.result_inspection(question.server) if self._inspects else 0
             shown = shown._replace(inspect=when) if when else shown
         else:
             held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
             said = (_client_of(question, call), "", question.session_name)
-            self._open[call_id] = unchecked(OpenCall, (*held, *said))
+            listed = tuple(map(self._definition, calls))
+            self._open[call_id] = unchecked(OpenCall, (*held, *said, listed))
         records: tuple[Record, ...] = (
             self._start_record(call_id, call, question),
             self._decision_record(call_id, call, verdict, question),
@@ -408,13 +409,12 @@ class Judge:
         calls = held.calls if held.packed is None else unpack_calls(held.calls, held.packed)
         if calls is None:
             return Verdict(DENY, "internal", "internal_error", "the arguments have changed")
-        for call in calls:
-            annotations, definition = self._listed(call)
-            if definition and call.definition and definition != call.definition:
+        for call, definition in zip(calls, held.definitions, strict=True):
+            if definition and self._definition(call) != definition:
                 return Verdict(DENY, "definitions", "policy_drift", _REDEFINED)
             if self._needs_facts:
                 call = call._replace(facts=self.facts.of(call.principal, at))  # noqa: PLW2901
-            now = call._replace(session_calls=before, annotations=annotations)
+            now = call._replace(session_calls=before, annotations=self._annotations(call))
             again = self._evaluate(now, at, counted=(FORWARD, APPROVE))
             if again.action == DENY:
                 # The rules or the limits have changed since the call was held, or it is stopped.
@@ -426,12 +426,14 @@ class Judge:
         given = Verdict(FORWARD, "approval", "", decision.reason, rule, redact=redact)
         return given._replace(inspect=inspect) if inspect else given
 
-    def _listed(self, call: Call) -> tuple[dict[str, Any] | None, str]:
+    def _definition(self, call: Call) -> str:
+        """Return which definition the server listed last of a held call's tool."""
+        return self.tools.listed_last(call.server, call.name) if call.kind == TOOL else ""
+
+    def _annotations(self, call: Call) -> dict[str, Any] | None:
         """Return what the server says now of a held call's tool, as far as that is known."""
-        said, definition = (
-            self.tools.find(call.server, call.name) if call.kind == TOOL else UNLISTED
-        )
-        return (call.annotations if said is None else said), definition
+        said = self.tools.find(call.server, call.name)[0] if call.kind == TOOL else None
+        return call.annotations if said is None else said
 
     def _unless_observing(self, verdict: Verdict) -> Verdict:
         """Forward everything in the development profile; the record says what would be blocked."""

@@ -28,6 +28,9 @@ MAX_LISTED: Final = 1000
 _DIGEST: Final = 16
 """Hex digits of an entry's digest: enough to detect that a server changed the entry."""
 
+_UNREADABLE: Final = "unreadable"
+"""In place of the digest of a definition that has no canonical form."""
+
 UNLISTED: Final[tuple[dict[str, Any] | None, str]] = (None, "")
 """What is known of a tool that no list has shown."""
 
@@ -38,6 +41,8 @@ class KnownTools:
     def __init__(self) -> None:
         self._listed: dict[str, dict[str, tuple[dict[str, Any] | None, str]]] = {}
         """The annotations of each server's tools, and the digests of their definitions."""
+        self._last: dict[str, dict[str, str]] = {}
+        """The digests that were listed last, also if the server has said since that they changed."""
         self._tasked: dict[str, set[str]] = {}
         """The tools of each server that make tasks of calls themselves."""
         self._complete: set[str] = set()
@@ -50,15 +55,25 @@ class KnownTools:
         known = self._listed.get(server)
         return known.get(name, UNLISTED) if known is not None else UNLISTED
 
+    def listed_last(self, server: str, name: str) -> str:
+        """Return what tells the last listed definition of a tool from others; empty if none was.
+
+        Unlike in ``find``, a server cannot erase it by saying that its list has changed.
+        """
+        return self._last.get(server, {}).get(name, "")
+
     def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
         """Remember a page of a server's list."""
         known = self._listed.setdefault(server, {})
+        last = self._last.setdefault(server, {})
         tasked = self._tasked.setdefault(server, set())
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
             if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
                 hints = _annotations(known.get(name, UNLISTED)[0], said)
-                known[name] = (hints, _definition(entry))
+                definition = _definition(entry)
+                known[name] = (hints, definition)
+                last[name] = definition or _UNREADABLE
                 if declares_tasks(entry):
                     tasked.add(name)
                 else:

@@ -167,3 +167,5 @@ class OpenCall(NamedTuple):
     answers: str = ""
     """For a held result: the id of the call that it answers."""
     session_name: str = ""  # as in ``CallRequest``
+    definitions: tuple[str, ...] = ()
+    """For a held call: the definition of each of ``calls`` that the server had listed last."""

@@ -64,6 +64,20 @@ def test_what_the_user_has_in_the_variable_is_kept_and_governed(scene: Scene) ->
     assert _content(made)["mcp"]["own"]["command"] == [*head("own"), "o"]
 
 
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize("agent", ["opencode", "kilo"])
+def test_a_server_that_only_some_files_disable_stays_disabled(tmp_path: Path, agent: str) -> None:
+    scene = Scene(tmp_path, agent=agent, argv=(agent,))
+    # Kilo reads the folders from the working directory upwards, so that the outermost one wins.
+    scene.write(scene.project / "opencode.json", {"mcp": {"x": ENTRY}})
+    scene.write(scene.project / f".{agent}" / "opencode.json", {"mcp": {"x": {"enabled": False}}})
+
+    given = json.loads(scene.inject().variables[VARIABLES[agent]])["mcp"]["x"]
+
+    assert given["enabled"] is False
+    assert given["command"] != ENTRY["command"]
+
+
 def test_a_disabled_server_is_not_mentioned(scene: Scene) -> None:
     off = {"type": "local", "command": ["o"], "enabled": False}
     scene.write(scene.project / ".opencode" / "opencode.json", {"mcp": {"off": off}})

@@ -16,8 +16,12 @@ from thoughtgate.agents.entry_shapes import argv_of, merge_keys
 from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_value
+from thoughtgate.agents.ungoverned_servers import kilo_legacy
 
 VARIABLES: Final = {"opencode": "OPENCODE_CONFIG_CONTENT", "kilo": "KILO_CONFIG_CONTENT"}
+
+_OFF: Final = {"type": "local", "command": ["thoughtgate"], "enabled": False}
+"""A server that does not start. Complete, because not every version accepts ``enabled`` alone."""
 
 _ATTACH: Final = frozenset({"attach", "--attach"})
 _FILE: Final = re.compile(r"\{file:([^}]+)\}")
@@ -30,6 +34,8 @@ def inject(given: Governed) -> Injection:
     governed, outside = [], []
     for name, stack in given.stacks().items():
         if is_off(given, stack):
+            if len(stack) > 1:  # another order of the layers might enable it
+                servers[name] = _OFF
             continue
         value = merged_value(given, stack)
         if value is None:
@@ -41,6 +47,8 @@ def inject(given: Governed) -> Injection:
     if first_word_of(given.command, _ATTACH):
         reason = "a process that was started without the gate has its own servers"
         outside.append(UngovernedServer(f"the {agent.name} server that this attaches to", reason))
+    if agent.type == "kilo":
+        outside += kilo_legacy(given.plan.search)
     text = given.plan.search.env.get(variable, "")
     own = parse_document(text.encode(), "json", file=variable).values if text else {}
     content = merge_keys(own, {"mcp": servers})
