@@ -113,7 +113,7 @@ def test_tools_on_record_are_probed_too(tmp_path: Path, capsys: pytest.CaptureFi
     new = "schema: 1\ndefault: deny\nrules:\n  - {words: [wipe], kind: tool, action: forward}\n"
     record = str(sample_record(tmp_path))
     done = diff(tmp_path, capsys, old, new, "--record", record)
-    assert "files: tool wipe: BLOCK -> ALLOW" in done.out
+    assert "files: tool wipe, wipe_it: BLOCK -> ALLOW" in done.out
 
 
 def test_cedar_files_that_change_are_named(
@@ -177,3 +177,30 @@ def test_secrets_of_servers_are_not_told(
         assert "servers.a.args" in done.out
         assert "servers.a.env.A_TOKEN" in done.out
         assert "-value" not in done.out
+
+
+def test_changes_that_differ_in_one_word_share_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "schema: 1\ndefault: forward\n"
+    rule = "{kind: tool, words: [drop, rm, wipe], action: deny}"
+    new = f"{old}rules:\n  - {rule}\n"
+    line = "  any other server: tool drop_it, rm_it, wipe_it: "
+    assert diff(tmp_path, capsys, new, old).out == f"LOOSENS (3)\n{line}BLOCK -> ALLOW\n"
+    assert diff(tmp_path, capsys, old, new).out == f"TIGHTENS (3)\n{line}ALLOW -> BLOCK\n"
+    assert len(diff(tmp_path, capsys, old, new, "--json").json) == 3
+
+
+def test_a_rule_is_added_or_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "when content contains 'sk-': removed\n" in diff(tmp_path, capsys, GUARDED, BARE).out
+    assert "when content contains 'sk-': added\n" in diff(tmp_path, capsys, BARE, GUARDED).out
+
+
+def test_changes_with_different_effects_do_not_share_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "schema: 1\ndefault: deny\n"
+    new = old + "rules:\n  - {tool: one, action: forward}\n  - {tool: two, action: approve}\n"
+    lines = diff(tmp_path, capsys, old, new).out.splitlines()
+    assert "  any other server: tool one: BLOCK -> ALLOW" in lines
+    assert "  any other server: tool two: BLOCK -> HOLD (default)" in lines

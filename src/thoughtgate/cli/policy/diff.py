@@ -4,8 +4,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
-from typing import Annotated, Any, Final
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final, TypeAlias
 
 from typer import Argument, Exit, Option
 
@@ -22,6 +23,14 @@ DIFF_EXAMPLES: Final = examples(
     "thoughtgate policy diff thoughtgate.yaml candidate.yaml",
     "thoughtgate policy diff old.yaml new.yaml --record audit.jsonl --fail-on-loosen",
 )
+
+_Key: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
+"""The words of a subject before and after one that may differ, and between them the change."""
+_IN_A_WORD: Final = {
+    ("-", "there"): "added",
+    ("there", "-"): "removed",
+    ("there", "gone"): "removed",
+}
 
 
 def diff_command(
@@ -65,9 +74,44 @@ def change_lines(changes: list[PolicyChange]) -> Iterable[str]:
         found = [change for change in changes if change.effect == effect]
         if found:
             yield f"{effect.upper().replace('_', ' ')} ({len(found)})"
-            for change in found:
-                line = f"{change.subject}: {_words(change.before)} -> {_words(change.after)}"
-                yield f"  {visible(line)}"
+            for subjects, change in _folded(found):
+                yield f"  {visible(f'{subjects}: {_difference(change)}')}"
+
+
+def _folded(changes: list[PolicyChange]) -> Iterator[tuple[str, PolicyChange]]:
+    """Yield changes with their subjects; subjects that differ in a single word share a line.
+
+    A starter rule lists dozens of words, and each of them is a change of its own: a line for each
+    would bury the few lines that a reviewer has to read. Nothing is left out.
+    """
+    keys = [[*_keys(change)] for change in changes]
+    sizes = Counter(key for each in keys for key in each)
+    groups: dict[_Key, list[PolicyChange]] = {}
+    for change, each in zip(changes, keys, strict=True):
+        groups.setdefault(max(reversed(each), key=sizes.__getitem__), []).append(change)
+    for (before, _, after), group in groups.items():
+        at = len(before)
+        words = [change.subject.split(" ")[at] for change in group]
+        yield " ".join([*before, _joined(words), *after]), group[0]
+
+
+def _keys(change: PolicyChange) -> Iterator[_Key]:
+    """Yield the subject without each of its words in turn, with what happens to it."""
+    words = change.subject.split(" ")
+    for at in range(len(words)):
+        yield tuple(words[:at]), _difference(change), tuple(words[at + 1 :])
+
+
+def _joined(words: list[str]) -> str:
+    """Return words as a list, with the colon that ends a name only once."""
+    if all(word.endswith(":") for word in words):
+        return ", ".join(word[:-1] for word in words) + ":"
+    return ", ".join(words)
+
+
+def _difference(change: PolicyChange) -> str:
+    before, after = _words(change.before), _words(change.after)
+    return _IN_A_WORD.get((before, after), f"{before} -> {after}")
 
 
 def _words(value: Any) -> str:
