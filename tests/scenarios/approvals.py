@@ -62,7 +62,7 @@ def cancelled(stage: Stage) -> None:
     wait_for(lambda: not stage.is_asked(ident), what="the withdrawal")
     assert "withdrawn" in refusal(stage.vote(question))
     assert stage.ran(ident) == 0
-    assert stage.outcome(ident) == "withdrawn"
+    wait_for(lambda: stage.outcome(ident) == "withdrawn", what="the outcome on record")
 
 
 def others_flow(stage: Stage) -> None:
