@@ -1,14 +1,15 @@
 """How well the content checks tell attacks from honest content, on the project's own corpus.
 
 The cases are split by a hash of their ids: two thirds to work with, one third held back. Look at
-single cases of the first part only (``--show``), or the held-back figures lose their meaning.
+single cases of the first part only (``--show``). The weights of instructions are fitted to both
+parts: ``fit_instruction_weights --measure`` tells how they do on texts they were not fitted to.
 """
 
 import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -61,6 +62,13 @@ class Quality(NamedTuple):
         """Share of attacks with a finding."""
         return self.found / self.attacks
 
+    def __str__(self) -> str:
+        held, flagged = self.held / self.benign, self.flagged / self.benign
+        return (
+            f"{self.found}/{self.attacks} = {self.recall:.2f}  "
+            f"{self.held}/{self.benign} = {held:.2f}  {self.flagged}/{self.benign} = {flagged:.2f}"
+        )
+
     def holds(self, kind: str) -> bool:
         """Tell whether the figures meet the bars."""
         held, flagged = self.held / self.benign, self.flagged / self.benign
@@ -74,9 +82,8 @@ def cases(kind: str) -> Iterator[Case]:
         yield Case(one["id"], one["label"], one["value"])
 
 
-def measure(kind: str, part: str) -> Quality:
-    """Inspect the cases of a kind and part."""
-    chosen = [case for case in cases(kind) if case.part == part]
+def quality_of(kind: str, chosen: Iterable[Case]) -> Quality:
+    """Inspect cases of a kind."""
     tiers = [(case.label, tier_of(INSPECTORS[kind](case.value))) for case in chosen]
     attacks = [tier for label, tier in tiers if label == "attack"]
     benign = [tier for label, tier in tiers if label == "benign"]
@@ -112,13 +119,10 @@ def main() -> int:
         if options.show:
             sys.stdout.writelines(f"  {line}\n" for line in show_wrong(kind))
         for part in (WORK, HELD_BACK):
-            one = measure(kind, part)
+            one = quality_of(kind, (case for case in cases(kind) if case.part == part))
             holds = holds and one.holds(kind)
             sys.stdout.write(
-                f"{kind:<12} {part:<10} {one.found}/{one.attacks} = {one.recall:.2f}  "
-                f"{one.held}/{one.benign} = {one.held / one.benign:.2f}  "
-                f"{one.flagged}/{one.benign} = {one.flagged / one.benign:.2f}"
-                f"{'' if one.holds(kind) else '  MISSED'}\n"
+                f"{kind:<12} {part:<10} {one}{'' if one.holds(kind) else '  MISSED'}\n"
             )
     return 0 if holds else 1
 

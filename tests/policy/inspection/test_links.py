@@ -57,8 +57,8 @@ def test_hosts_that_collect_requests_are_named() -> None:
     assert found("![x](http://8.8.8.8/a.png)") == {"link-host": "soft"}
     assert found("http://steal-data.example/") == {"link-host": "soft"}
     assert found("<a href='javascript:alert(1)'>") == {"link-host": "soft"}
-    short = {"name": "a", "description": "See https://bit.ly/3xyz"}
-    assert [one.check for one in inspect_definition(short)] == ["link-host"]
+    short = {"name": "a", "description": "Draws a chart. See https://bit.ly/3xyz"}
+    assert "link-host" in {one.check for one in inspect_definition(short)}
 
 
 def test_long_values_and_sentences_in_addresses_are_soft() -> None:

@@ -75,7 +75,7 @@ def test_each_finding_of_a_held_answer_keeps_its_own_treatment() -> None:
     assert ESCAPE not in treated.body["result"]["content"][0]["text"]
     assert KEY in treated.body["result"]["content"][0]["text"]
     assert [found.check for found in treated.decisive] == ["secret-key"]
-    assert {shown["check"] for shown in treated.shown} == {"terminal-escapes", "secret-key"}
+    assert {shown["check"] for shown in treated.shown} >= {"terminal-escapes", "secret-key"}
 
 
 def test_a_place_never_shows_a_name_that_is_a_secret() -> None:

@@ -15,10 +15,11 @@ from thoughtgate.policy.inspection.definitions import (
     find_shadowing,
 )
 from thoughtgate.policy.inspection.finding import HARD, Finding
+from thoughtgate.policy.inspection.instruction_model import WHAT, find_orders
 from thoughtgate.policy.inspection.replacement import replace_findings
 from thoughtgate.policy.inspection.scan import scan_text
 from thoughtgate.policy.inspection.secret_values import is_secret_name, judge_member
-from thoughtgate.policy.inspection.sentences import Sentence, join_findings, weigh_sentences
+from thoughtgate.policy.inspection.sentences import find_disguised, sentences_of_definition
 from thoughtgate.policy.inspection.texts import Texts, gather
 
 _NO_NEIGHBOURS: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
@@ -41,16 +42,19 @@ def inspect_definition(
     ``kind`` is ``tool``, ``prompt``, ``resource`` or ``server`` (name, title, instructions);
     ``neighbours`` has the ids of the other servers with the names of their tools.
     """
-    weighed: list[tuple[float, Sentence]] = []
 
     def more(texts: Texts) -> Iterator[Finding]:
         yield from find_schema(entry)
-        weighed.extend(weigh_sentences(entry, texts))
+        sentences = list(sentences_of_definition(entry, texts))
+        yield from find_disguised(sentences)
+        for check, tier, one in find_orders(sentences, checks.DEFINITION):
+            end = one.start + len(one.text)
+            yield Finding(check, tier, one.pointer, one.start, end, WHAT[check])
         if kind == "tool":
             others = {id_: names for id_, names in neighbours.items() if id_ != server}
             yield from find_shadowing(entry, texts.joined, others)
 
-    return join_findings(_inspect(entry, checks.DEFINITION, more), weighed)
+    return _inspect(entry, checks.DEFINITION, more)
 
 
 def inspect_arguments(value: Any) -> tuple[Finding, ...]:

@@ -2,8 +2,8 @@
 
 A word stands for its usual inflections, too (send, sends, sent is listed, sending); an asterisk
 stands for any ending. The words of a category mean the same in every language, so the rules about
-categories hold in all of them. Words of this list say nothing alone: ``instructions`` combines
-them.
+categories hold in all of them. Words of this list say nothing alone: ``instruction_model`` weighs
+them together.
 """
 
 from typing import Final
@@ -17,9 +17,7 @@ ROLE: Final = "role"
 MARKER: Final = "marker"
 TITLE: Final = "title"
 NOT: Final = "not"
-TELL: Final = "tell"
 USER: Final = "user"
-THIS: Final = "this"
 QUIET: Final = "quiet"
 KEEP: Final = "keep"
 MOVE: Final = "move"
@@ -33,61 +31,25 @@ SINK: Final = "sink"
 BEFORE: Final = "before"
 OTHERS: Final = "others"
 EVERY: Final = "every"
-CALL: Final = "call"
-TOOL: Final = "tool"
 ALTER: Final = "alter"
-TARGET: Final = "target"
 INSTEAD: Final = "instead"
 AGREED: Final = "agreed"
 UNASKED: Final = "unasked"
 LATER: Final = "later"
-ANSWER: Final = "answer"
 MODEL: Final = "model"
 MODELS: Final = "models"
-URGENT: Final = "urgent"
 MUST: Final = "must"
-ACT: Final = "act"
-MONEY: Final = "money"
 RUN: Final = "run"
-COMMAND: Final = "command"
 TAG: Final = "tag"
-STYLE: Final = "style"
 HARM: Final = "harm"
-ABOUT: Final = "about"
-PRAISE: Final = "praise"
-GUARD: Final = "guard"
-SPOKEN: Final = "spoken"
-MATTERS: Final = "matters"
 SAY: Final = "say"
-AWARE: Final = "aware"
 THEFT: Final = "theft"
 DICTATE: Final = "dictate"
 ASK: Final = "ask"
-OWNERS: Final = "owners"
-GOODS: Final = "goods"
 SOURCE: Final = "source"
-KEYFILE: Final = "keyfile"
 ABOVE: Final = "above"
 MEMORY: Final = "memory"
 OBEY: Final = "obey"
-TRAFFIC: Final = "traffic"
-ROUTE: Final = "route"
-HERE: Final = "here"
-ITEMS: Final = "items"
-DESPITE: Final = "despite"
-BLAME: Final = "blame"
-UNREST: Final = "unrest"
-SWITCH_OFF: Final = "switch_off"
-SAFEGUARD: Final = "safeguard"
-PASSIVE_MOVE: Final = "passive_move"
-COVER: Final = "cover"
-CHANGED: Final = "changed"
-OWN_RULES: Final = "own_rules"
-THEIRS: Final = "theirs"
-HUSHED: Final = "hushed"
-TRUST: Final = "trust"
-GRANT: Final = "grant"
-DEMAND: Final = "demand"
 
 WORDS: Final[dict[str, str]] = {
     IGNORE: """
@@ -164,13 +126,6 @@ WORDS: Final[dict[str, str]] = {
         no le, no lo, no, nunca, sin, jamais, ne, sans, pas, nicht, niemals, nie, ohne, kein, keine, keinen, não, nao, sem, non, senza, mai, niet, nooit, zonder, nie,
         不要, 别, 不得, 切勿, 请勿, 不能, 勿, 不可, 无需, 无须, しないで, ないで, せずに, ないこと, ずに, 不必, не, никогда, без, 말고, 하지 마, 마세요, 말 것, لا, ne pas
     """,
-    TELL: """
-        hiding, hide, conceal, {bring|brings} it up, brought up, make known, point out, mention it, 伝えない,
-        avvisare, avvisarlo, informare, avvertire, dirlo, notificare, avisarle, notificar, notifique, avertir, avertissez, prévenez, benachrichtigen, benachrichtige, hinweisen, sprich, poinformuj, powiedz, mów, inlichten, vertellen, bilgilendirme, haber verme, 提示用户, 알려,
-        made aware, find out, learn,
-        tell, telling, told, mention, inform, notify, notifying, reveal, disclose, disclosing, show, shown, display, report, let, know, alert, explain, describe, describing, acknowledge, say, saying, discuss, admit, expose, exposing, surface, warn, share, sharing, bring up, refer to, referring, communicate, indicate, summarize, aware,  notice, noticing, realize, hint, print,  output, narrate, announce, attention, draw, bother, trouble,  cite, quote, repeat, include this,  expose, divulge, confirm,     consult, involve,  speak of, talk about, raise, verbali*, mencion*, digas, diga, decir, decirle, informes, informe, informar, reveles, revele, revelar, muestres, muestre, mostrar, menciona, avises, avisar, comentes, dis, dites, dire, informez, informer, mentionne, mentionner, mentionnez, révéler, révèle, révélez, montre, montrez, montrer, préviens, prévenir, sag, sage, sagen, erwähne, erwähnen, erwähn, informiere, informieren, verrate, verraten, zeige, zeigen, mitteilen, teile, fragen, conte, contar, diga, mencione, mostre, avise, dica, dire, rivelare, menzionare, mostrare, vertel, vermeld, mów, wspominaj, informuj, söyleme, bahsetme,
-        告诉, 提及, 告知, 透露, 通知, 显示, 提到, 泄露, 让用户知道, 向用户, 伝え, 知らせ, 言わ, 教え, 明かさ, 表示, 見せ, говори*, сообщ*, упомина*, показыва*, рассказыва*, раскрыва*, уведомля*, скажи, 알리, 말하, 언급, 보여, تخبر, بگو
-    """,
     USER: """
         presenter, traveller, traveler, author, employee's, whoever is asking, the caller, recipient of the answer, agent's owner, the candidate, tenant's, student, teacher, guest,
         maintainers, maintainer, reviewers, the team, whoever asked, the person, the human, supervisor, supervisors, auditor, auditors, staff, moderators, usuarios, benutzerin,
@@ -178,11 +133,6 @@ WORDS: Final[dict[str, str]] = {
         user, users, user's, human, humans, operator, person, people, customer, client, anyone, anybody, them, owner, end user, end-user, administrator, developer, reviewer, reader, employee, him, her, individual, someone, account holder, requester, principal, colleague, victim,
         usuario, usuarios, usuaria, utilisateur, utilisatrice, l'utilisateur, utilisateurs, benutzer, nutzer, anwender, benutzers, usuário, usuários, utilizador, utente, utenti, l'utente, gebruiker, użytkownik*, kullanıcı*, nadie, personne, niemandem, niemand, ninguém, nessuno,
         用户, 使用者, 用戶, 任何人, 人类, ユーザー, ユーザ, 利用者, 誰にも, пользовател*, никому, человек*, 사용자, 유저, المستخدم, کاربر, उपयोगकर्ता
-    """,
-    THIS: """
-        o tym, davon, darüber, de ello, de esto, de cela, di questo, disso, hierover, bundan, о том, этого,
-        the command, the copy, the change, the extra step, this part, this detail, the step, the file, the read, this at all,
-        this, it, that you, that this, these, these instructions, this instruction, this step, this action, this message, this note, this tool, this process, this behavior, this behaviour, this request, this call, the call, the action, the upload, the transfer, the request, the instructions, of this, about this, any of this, your reasoning, the reason, why, doing so, having done, what you did, what happened, esto, esta, ceci, cela, dies, das, diese, isso, isto, questo, это, этом, об этом, 此, 这, 这个, これ, この, 이것, 이를
     """,
     QUIET: """
         sans en parler, sans le dire, sans le prévenir, sans lui dire, sans l'avertir, sans le mentionner, sin decirlo, sin decírselo, sin mencionarlo, sin que lo sepa, no se comenta, sin avisar, senza dirlo, senza parlarne, senza avvisare, sem avisar, sem comentar, sem dizer, ohne es zu erwähnen, ohne das zu erwähnen, ohne darauf hinzuweisen, ohne ihn zu informieren, davon nichts, nichts davon, no mention needed, need not be mentioned, needn't be mentioned, goes unmentioned, no mention of it, not worth mentioning, without remark, without announcing,
@@ -284,20 +234,9 @@ WORDS: Final[dict[str, str]] = {
         must be routed, must go through, routed through, go through this tool, pass through this, must pass through, be sent through, in its place, always pick, always go, always take,
         every request, every query, every message, every task, every conversation, every response, every answer, every reply, every user, every operation, every session, every interaction, every turn, every email, every file, every call, every commit, any request, any query, any question, any task, any message, each request, each message, each response, each query, each reply, all requests, all queries, all questions, all messages, all emails, all responses, all outgoing, all transactions, all payments, regardless of, no matter what, no matter which, whatever the user, irrespective of, always call, always use, always invoke, always run, always execute, always prefer, always choose, always select, must always, must be called, must be used, must be invoked, must be executed, must be run, must call, must use, must invoke, must first, has to be called, required to call, required to use, even if the user, even when the user, even if not asked, even if not requested, even if you, even when not, even if unrelated, on every, at all times, in all cases, under all circumstances, unconditionally, automatically, mandatory first, always first, highest priority, top priority, exclusively, the only tool, only this tool, only use this tool, preferred over, preferred tool, siempre, toujours, immer, sempre, 总是, 始终, 每次, 必ず, 毎回, 常に, всегда, каждый раз, 항상, 반드시
     """,
-    CALL: """
-        call, calling, invoke, invoking, use, using, run, running, execute, executing, trigger, triggering, launch, start, choose, prefer, select, query, perform, activate, apply, employ, utilize, utilizing, llama, llamar, usa, utiliza, usar, ejecuta, ejecutar, invoca, appelle, appelez, appeler, utilise, utilisez, utiliser, exécute, exécutez, rufe, aufrufen, verwende, verwenden, nutze, nutzen, führe, ausführen, starte, chame, chamar, use, utilize, execute, chiama, usa, esegui, gebruik, 调用, 使用, 运行, 执行, 呼び出, 使用, 実行, 使って, вызови*, вызвать, используй*, запусти*, выполни*, 호출, 사용, 실행, استخدم, استدع
-    """,
-    TOOL: """
-        tool, tools, function, functions, mcp, mcp server, plugin, plugins, connector, connectors, api call, endpoint, this server, tool call, tool's, herramienta, herramientas, outil, outils, l'outil, werkzeug, werkzeuge, ferramenta, ferramentas, strumento, strumenti, función, fonction, funktion, 工具, 函数, ツール, 関数, инструмент*, функци*, 도구, 함수, الأداة, أداة
-    """,
     ALTER: """
         doubled, doubling, halved, multiplied, changed to, replaced with, replaced by, swapped for, set to, pointed at, rerouted, redirected, tampered, appended, substituted,
         change, changing, modify, modifying, replace, replacing, redirect, set, setting, bcc, cc, reroute, rerouting, substitute, substituting, swap, swapping, alter, rewrite, rewriting, inject, multiply, update, updating, route,  divert, add, prepend, append, overwrite, adjust, switch, override, overriding,   patch, tamper,       forward,  carbon copy, blind copy, cambia, cambiar, reemplaza, modifica, sustituye, remplace, remplacez, modifie, modifiez, changez, ersetze, ersetzen, ändere, ändern, leite, substitua, altere, mude, cambia, sostituisci, 更改, 修改, 替换, 改为, 改成, 変更, 置き換え, 差し替え, замени*, измени*, подмени*, 변경, 바꾸, 바꿔, 교체, غير, استبدل
-    """,
-    TARGET: """
-        the amount, amount of the, the account, account to, the payee, payment account, the address to, bank account, the price, quantity, the path argument, the command argument, the branch, the url argument, 'to' argument, `to`, to parameter, recipient parameter, the message body,
-        blind recipient, hidden recipient, additional recipient, second recipient, extra recipient, copy recipient,
-        recipient, recipients, destination, payee, beneficiary, to field, to-field, 'to' field, "to" field, bcc, bcc field, cc field, cc,  account number, wallet address, iban, the iban, routing number, payment address, deposit address, target branch, remote url, registry, callback, callback url, webhook url, endpoint, base url, base_url, phone number, email address, reply-to, receiver, sender, access level, role to, destinatario, destinataire, empfänger, destinatário, montant, betrag, cuenta, konto, 收件人, 地址, 金额, 接收方, 宛先, 受信者, 送信先, 金額, получател*, адрес*, сумм*, 수신자, 받는 사람, 주소, 금액
     """,
     INSTEAD: """
         must not be called, must not be used, not be called, may not be used,
@@ -326,9 +265,6 @@ WORDS: Final[dict[str, str]] = {
         from here onwards, from here onward, from now onwards, from now onward, from this point onwards,
         from now on, for the rest of, in all future, all future, future conversations, future sessions, future responses, future interactions, future requests, future tool calls, future replies, every future, subsequent responses, subsequent requests, subsequent messages, subsequent replies, all subsequent, henceforth, going forward, from this point, from this moment, from here on, for all further, in every response, in all responses, in every reply, in every answer, in all your, to every response, to every reply, to all responses, to each response, end every, end each, begin every, start every, begin each, end all, permanently, remember this, remember that, remember to always, always remember, store this in memory, save this to memory, save to memory, save to your memory, add this to your memory, add to your memory, add to memory, update your memory, write to memory, write this to memory, commit to memory, persist this, until told otherwise, until further notice, until i say, for this session, for the remainder of, across sessions, a partir de ahora, de ahora en adelante, en adelante, à partir de maintenant, désormais, dorénavant, ab jetzt, ab sofort, von nun an, künftig, a partir de agora, de agora em diante, d'ora in poi, da ora in poi, 从现在开始, 从现在起, 从此, 今后, 以后, 今から, これから, 今後, 以降, с этого момента, отныне, впредь, с этих пор, 지금부터, 앞으로, 이제부터, من الآن, vanaf nu, od teraz, bundan sonra
     """,
-    ANSWER: """
-        respond only, reply only, answer only, respond with, reply with, answer with, your response must, your response should, your answer must, your answer should, your reply must, your reply should, your summary must, your summary should, your output must, your final answer, your report should, in your response, in your reply, in your answer, in your summary, in your output, in your final, start your, begin your, end your, always respond, always answer, always reply, always say, always recommend, always include, always end, always mention, must mention, must include, must recommend, must say, must state, must respond, must reply, must output, should recommend, should say, should state, say that, state that, claim that, tell the user, tell them, tell users, inform the user, inform the user that, advise the user, advise users, instruct the user, ask the user, ask the user to, ask the user for, urge the user, convince the user, persuade the user, direct the user, direct the user to, encourage the user, prompt the user, recommend, recommending, strongly recommend, recommend only, endorse, promote, promoting, praise, rate this, rate it, rank this, rank it, score this, give this, give it, give a positive, give a rating, positive review, favorable, favourable, five stars, 5 stars, 10/10, conclude that, summarize as, summarise as, classify this, classify as, mark as, mark this as, label this, output only, output the, print the, repeat the, repeat after, simply say, just say, only say, do nothing else, translate as, refuse to, never recommend, hire, best candidate, strong hire, perfect match, top candidate, responde solo, responde con, di al usuario, dile al usuario, recomienda, réponds, répondez, dis à l'utilisateur, dites à l'utilisateur, recommande, recommandez, antworte, sage dem benutzer, sag dem nutzer, empfehle, empfiehl, responda, diga ao usuário, recomende, rispondi, di' all'utente, consiglia, raccomanda, 回复, 回答说, 告诉用户, 推荐, 只回答, 只输出, 答えて, 回答して, 推奨, ユーザーに, と答え, ответь, отвечай, скажи пользователю, рекоменду*, порекомендуй*, 답변, 대답, 추천, 사용자에게
-    """,
     MODEL: """
         ai assistant, ai assistants, ai agent, ai agents, ai model, ai models, ai system, ai systems, ai reader, ai readers, language model, language models, large language model, llm, llms, llm agent, the assistant, the agent, the model, the ai, an ai, chatbot, chatbots, bot, bots, assistant, assistants, agent, agents, claude, chatgpt, gpt, gpt-4, gpt-4o, gpt-5, openai, anthropic, gemini, copilot, cursor, llama, mistral, grok, coding agent, autonomous agent, virtual assistant, summarizer, crawler, crawlers, asistente, asistente de ia, l'assistant, assistant ia, agent ia, modèle de langage, ki-assistent, ki-agent, ki-modell, assistent, sprachmodell, assistente, assistente de ia, modelo de linguagem, modelo de lenguaje, assistente ai, modello linguistico, 人工智能, 人工智能助手, ai助手, 助手, 智能体, 大模型, 语言模型, 模型, aiアシスタント, アシスタント, 言語モデル, エージェント, ассистент*, помощник*, модел*, агент*, нейросет*, 어시스턴트, ai 비서, 언어 모델, 에이전트, المساعد, الذكاء الاصطناعي
     """,
@@ -343,30 +279,15 @@ WORDS: Final[dict[str, str]] = {
         {note|notes|message|instruction|instructions|notice|memo|reminder|hint|directive|directives|request|guidance|info|attention} {to|for} {ai|the ai|any ai|all ai|an ai|assistant|the assistant|assistants|all assistants|llm|llms|the llm|any llm|agent|agents|the agent|all agents|any agent|model|models|the model|language models|the language model|claude|chatgpt|copilot|gemini|bots|automated agents}, side effect for assistants, {ai|llm} {agents|assistants|models|systems|bots|tools|readers|reviewers|summarizers|crawlers} {must|should|shall|need to|have to|are required|are instructed|processing|reading}, {agents|assistants|bots|models|llms|ais} {reading|processing|parsing|handling|summarizing|that read|who read|working on} {this|the}, ai reviewer:, bot):, ai shopping agents, shopping agents,
         if you are a language model, if you are an ai, if you're an ai, if you are an llm, if you are an assistant, if you are a bot, if you are an automated, if you are an agent, if you are a large, if you are claude, if you are chatgpt, if you're a language model, if you're an llm, if an ai, if an llm, attention ai, attention assistant, attention model, attention llm, attention agent, attention language model, attention: ai, attn ai, note to ai, note to assistant, note to the assistant, note to llm, note to llms, note to agents, note to the agent, note to the model, note for ai, note for assistants, note for agents, note for the agent, notes for ai, message to ai, message to the assistant, message for ai, message for the agent, instructions for ai, instructions for assistant, instructions for llm, instructions for agents, instructions for the agent, instructions for the model, instruction for ai, instruction to ai, instruction to the assistant, instruction to the model, instructions to the assistant, instructions to the model, instructions to ai,        to the assistant reading, to any llm, to the llm, to the language model, dear ai, dear assistant, dear llm, dear agent, dear model, dear claude, dear chatgpt, dear language model, hey ai, hey assistant, hey claude, hey chatgpt, hello ai, hello assistant, hi ai, hi assistant, ok assistant, ai assistants should, ai assistants reading, ai agents should, ai agents reading, ai agents processing, ai models should, ai systems must, ai systems should, ai systems processing,   llms must, llms should, llms reading,                   agents reading, assistants reading,       ai reading this, assistant reading this, model reading this, agent reading this, llm reading this, ai that reads, agent that reads, whoever is processing,    si eres una ia, si eres un asistente, nota para la ia,  instrucciones para la ia, instrucciones para el asistente,  atención ia, si vous êtes une ia, si tu es une ia, note à l'assistant, note pour l'assistant, note à l'ia,  instructions pour l'assistant, instructions pour l'ia, wenn du eine ki bist, hinweis an die ki, hinweis für ki, hinweis an den assistenten, anweisung an den assistenten, anweisung für die ki,    se você é uma ia, nota para a ia,  instruções para a ia, se sei un'ia, nota per l'assistente,  istruzioni per l'ia, 如果你是ai, 如果你是人工智能, 致ai, ai助手请, ai助手：, 助手请, 请ai, 给ai, 请助手, 对ai, aiアシスタントへ, aiへ, アシスタントへ, aiは, アシスタントは, если ты ии, если вы ии, если ты языковая модель, внимание ии,  ии-ассистент*, инструкция для ии, инструкции для ассистента, 당신이 ai라면, ai에게, 어시스턴트에게, ai 어시스턴트는, 어시스턴트는, ai 비서에게
     """,
-    URGENT: """
-        important, critical, crucial, mandatory, urgent, urgently, immediately, compulsory, non-negotiable, essential, imperative, security team, compliance, compliance requirement, compliance requires, required by, by order of, legal requirement, legally required, gdpr, sox, hipaa, pci, audit requirement, regulatory, security policy, security requirement, company policy, corporate policy, it department, administrator has, admin has, ceo, emergency, highest priority, top priority, high priority, failure to comply, failure to do so, or else, will be terminated, will be shut down, will be penalized, lives depend, people will die, penalty, account will be, will result in, data loss, attention, warning, do it now, right now, asap, at once, first priority, importante, obligatorio, urgente, crítico, inmediatamente, obligatoire, immédiatement, critique, wichtig, zwingend, dringend, sofort, unbedingt, obrigatório, imediatamente, obbligatorio, subito, immediatamente, 重要, 紧急, 必须, 立即, 务必, 緊急, 至急, 直ちに, 警告, важно, срочно, обязательно, немедленно, внимание, 중요, 긴급, 즉시, 필수, مهم, عاجل
-    """,
     MUST: """
         you're required, you are required, has to, have it, needs to, it is vital that you, vital that you, essential that you, crucial that you, it is important that you,
         you must, you should, you need to, you have to, you are required, you are instructed, you are to, you shall, you will, you are expected, you are obligated, please, make sure, be sure to, ensure that you, ensure you,  remember to, your task, your job, proceed to, go ahead and, must, always, never, kindly, it is required that you, it is mandatory, required to, need to, have to, let's, then, also, now, simply, just, first, next, debes, debe, tienes que, por favor, vous devez, tu dois, il faut, veuillez, assurez-vous, assure-toi, du musst, sie müssen, bitte, stelle sicher, musst, müssen, você deve, deve, certifique-se, devi, assicurati, 必须, 务必, 请, 你需要, 你应该, 需要, 必ず, してください, ください, しなさい, せよ, должен, должны, необходимо, нужно, пожалуйста, обязан, 하세요, 하십시오, 해야, 해라, يجب
     """,
-    ACT: """
-        transfer, wire, delete, deleting, drop table, drop the, disable, disabling, install, installing, purchase, purchasing, buy, grant, granting, revoke, revoking, merge, push to, push the, download, downloading, click, visit, visiting, navigate to, go to, browse to, make public, make it public, make the repository public, reset the password, change the password, change password, create a new user, create an account, create a user, add a user, add user, add a collaborator, invite, create an issue, create a pull request, open a pull request, open an issue, create a file, create a repository, commit, deploy, approve, subscribe, unsubscribe, post a, tweet, publish, book, order, cancel, close, shut down, shutdown, restart, reboot, kill, format, encrypt, rename, move, modify, edit, overwrite, remove, removing, turn off, stop the, enable, whitelist, allowlist, accept, sign, schedule, forward, send, email, reply, upload, execute, run, call, invoke, use the, search for, look up, fetch, read, open, retrieve, list, write, export, share, copy, append, ignore, elimina, borra, borrar, supprime, supprimez, lösche, löschen, apague, exclua, cancella, elimina, descarga, télécharge, téléchargez, 删除, 下载, 安装, 访问, 转账, 削除, ダウンロード, インストール, アクセスし, удали*, скачай*, установи*, перейди*, переведи*, 삭제, 다운로드, 설치, 접속, 송금
-    """,
-    MONEY: """
-        bitcoin, btc, eth, ethereum, usdt, usdc, crypto, cryptocurrency, funds, payment, payments, wire transfer, money, usd, euros, dollars, gift card, gift cards, invoice payment, $, €, £, 比特币, 资金, 付款, деньги, средства, биткоин*, 송금
-    """,
     RUN: """
         run, running, execute, executing, eval, evaluate, paste, launch, start, invoke, ejecuta, ejecutar, exécute, exécutez, führe, ausführen, execute, esegui, 运行, 执行, 実行, выполни*, запусти*, 실행
     """,
-    COMMAND: """
-        command, commands, following command, shell command, terminal, terminal command, script, shell script, bash, shell, powershell, the following code, this code, python code, following script, one-liner, payload, comando, comandos, commande, befehl, kommando, 命令, 脚本, コマンド, スクリプト, команд*, скрипт*, 명령, 명령어, 스크립트
-    """,
     TAG: """
         <important>, </important>, <important, <critical>, </critical>, <secret>, </secret>, <hidden>, </hidden>, <hidden_instruction, <hidden-instruction, <instructions>, </instructions>, <instruction>, </instruction>, <information>, <urgent>, <mandatory>, <override>, <required>, <must>, <note_to_ai, <ai_instruction, <ai-instruction, <ai>, <assistant_instruction, <assistant-instruction, <prompt>, </prompt>, <private>, <internal>, <confidential>, <security>, <warning>, <priority>, <directive>, <agent_instruction, <agent-instruction, <llm>, <llm_instruction, <tool_instruction, <usage_rules, <task>, <command>, <action>, <policy>, <meta>, [important], [critical], [hidden], [instruction], [instructions], [mandatory], [urgent], [[important, ((important, {important}, {{instruction, *important*:, [//]: #, [comment]: #, [//]: <>, <note>, <admin_note, <config>, <rules>, <preamble>
-    """,
-    STYLE: """
-        display:none, display: none, visibility:hidden, visibility: hidden, font-size:0, font-size: 0, font-size:1px, font-size: 1px, opacity:0, opacity: 0, color:white, color: white, color:#fff, color: #fff, color:#ffffff, color: #ffffff, color:transparent, color: transparent, text-indent:-, text-indent: -, left:-9999, left: -9999, position:absolute;left:-, clip:rect(0, clip: rect(0, height:0, height: 0, width:0, width: 0, aria-hidden="true", hidden>, <span hidden, <div hidden, <p hidden, hidden="", class="hidden", class="sr-only", class="visually-hidden"
     """,
     HARM: """
         sudo rights, root rights, admin privileges, administrator privileges, unlock the front door, unlock the door, ~/.bash_history, turn off logging, wipe the staging, staging database, delete the calendar, delete all branches, close all other, 删除所有, удали все,
@@ -374,29 +295,8 @@ WORDS: Final[dict[str, str]] = {
         owner rights, admin rights, owner access, admin access, full access, shell access, root access, push --force, force-push,
         exfiltrate, exfiltrating, exfiltration, backdoor, keylogger, ransomware, reverse shell, disable security, disable logging, disable audit, disable the firewall, disable firewall, disable antivirus, disable two-factor, disable 2fa, disable mfa, turn off logging, turn off the firewall, turn off security, turn off audit, stop logging, delete all, delete everything, wipe all, remove all files, drop table, drop all tables, drop database, rm -rf, make the repository public, make it public, grant admin, grant administrator, grant full access, grant access to, add admin, add an admin, as administrator, as admin, as collaborator, privilege escalation,
     """,
-    ABOUT: """
-        {leaked|exposed|hardcoded|hard-coded|committed} {credentials|secrets|keys|passwords|tokens}, secret scanner, secret scanning, red team, red-team,
-        poisoning, tool poisoning:, phishing, anti-phishing, spam, 提醒, 注意事项, ご注意,
-        angreifer*, angriff*, sprachmodell zu manipulieren, manipulieren, dokumentation beschreibt, beispiel, zum beispiel, sätze wie, atacante, atacantes, ataque, ataques, ejemplo, por ejemplo, frases como, attaquant*, attaque*, exemple, par exemple, phrases comme, attaccant*, attacco, esempio, ad esempio, exemplo, por exemplo, 提示注入, 攻击者, 攻击, 例如, 防御, 恶意, プロンプトインジェクション, 攻撃, 例えば, 防御, 対策, атакующ*, злоумышленник*, атак*, например, промпт-инъекц*, 공격, 예를 들어, 프롬프트 인젝션, phishing, awareness training, release notes, changelog, faq, user story, acceptance criteria, writeup, write-up, policy:, how to write, stackoverflow, stack overflow, question:, lessons learned, postmortem, post-mortem, incident report,
-        prompt injection, prompt injections, prompt-injection, injection attack, injection attacks, injection attempt, injection attempts, jailbreak, jailbreaks, jailbreak attempt, jailbreak attempts, attack, attacks, attacker, attackers, malicious, adversarial, adversary, vulnerability, vulnerabilities, exploit, exploits, detect, detects, detecting, detection, detector, classifier, scanner, scan for, scans for, scanning for, scans, guardrail, guardrails, mitigation, mitigate, mitigations, prevent, prevents, preventing, prevention, defense, defence, defend, defending, owasp, security research, researchers, research, paper, for example, e.g., such as, example of, examples of, example attack, example payload, sample payload, test case, test cases, test fixture, phrases like, phrase like, strings like, text like, patterns like, patterns such as, keywords, regex, pattern, signature, signatures, red team, red-team, red teaming, flagged, flags, blocked, blocks, filter out, filters out, rejected, quarantine, sanitize, sanitizes, sanitization, threat model, threat, tool poisoning, exfiltration attacks, tries to, try to, attempts to, attempting to, tricks, trick, hidden instructions, known attack, attack vector, technique, techniques, tutorial, lesson, chapter, blog post, article, documentation, glossary, unit test, dataset, benchmark, label, labelled, labeled, awareness, training material, what is, explained, explains, cve-, advisory
-    """,
-    PRAISE: """
-        rate, score, rank, hire, candidate, applicant, product, brand, competitor, competitors, review, buy, purchase, resume, paper, grade, accept, vendor, supplier, restaurant, hotel
-    """,
-    SPOKEN: """
-        {agents|assistants|models|clients} {using|connected to|working with|that use|which use} this {server|tool},
-        the {assistant|agent|model|ai|llm} {needs to|has to|ought to|is to|is asked to|is requested to|is expected to|is required to|is kindly asked|first|could kindly|may kindly}, {assistants|models|llms} {should|shall|need to|have to|are to|are asked to|are expected to|are required to|are reminded}, agents are {reminded|advised|instructed} that, by the {agent|assistant|model|ai|llm}, {el modelo|el agente|el asistente|la ia} {tiene que|debe|deberá|ha de}, {le modèle|l'agent|l'ia} doit, {der agent|das modell|die ki|der assistent} {muss|soll|hat}, {o modelo|o agente|a ia} {deve|tem de|precisa}, {il modello|l'agente|l'ia} deve,
-        assistant:, ai:, llm:, agent:, ai agent:, ai assistant:, claude:, chatgpt:, copilot:, cursor:, @assistant, @ai, @agent, @claude, @copilot, any ai, all ai, llm agents, the assistant must, the assistant should, the assistant shall, the assistant is, the assistant will, the agent must, the agent should, the agent shall, the agent is required, the model must, the model should, the model shall, the ai must, the ai should, the ai shall, agents must, assistants must, as an ai, as the assistant, as the agent, as an assistant, as the ai, as an agent, you are an ai, automated systems must, automated agents, for ai assistants, for ai agents, for ai models, for the ai, for the assistant, for llms, to the ai, to all ai, to any ai, asistente:, el asistente debe, l'assistant doit, assistent:, der assistent muss, der assistent soll, o assistente deve, l'assistente deve, ассистент:
-    """,
-    MATTERS: """
-        criteria, rubric, requirements, instructions, question, brief,
-        orders, policies, policy, commands, limitations, filters, protocols, messages, context, configuration, principles, directions, alignment, ethics, requests, task, conversation, role, persona, goals, objective, checks, controls, training, user asked, user's question, user's request,  restrictions,   instruction manual,
-    """,
     SAY: """
         output, outputting, print, echo, repeat, reveal, return, recite, display, show, dump, disclose, list, describe, say, tell, write out, spell out, type out, leak, provide, paste, share, give, summarize, translate, encode, quote, copy, reply with, respond with, respond, reply, include, muestra, revela, imprime, affiche, affichez, révèle, zeige, gib, gebe, nenne, mostre, exiba, revele, mostra, stampa, rivela, 输出, 显示, 打印, 透露, 告诉我, 出力, 表示, 教え, 開示, выведи, покажи, раскрой, напечатай, 출력, 보여, 공개
-    """,
-    AWARE: """
-        aware, know, knowing, notice, find out, learn, realize, realise, suspect, discover, told, informed, notified, alerted,  seen, be shown, be asked, be consulted, hear about, made aware, catch on
     """,
     THEFT: """
         exfiltrate, exfiltrating, exfil, steal, stealing, siphon, smuggle, harvest, harvesting, skim,
@@ -422,90 +322,16 @@ WORDS: Final[dict[str, str]] = {
     ABOVE: """
         ignore the above, disregard the above, forget the above
     """,
-    KEYFILE: """
-        .ssh/id, ~/.ssh, /etc/passwd, .bash_history,
-         id_rsa, id_ed25519, id_ecdsa, .aws/credentials, ~/.aws, /etc/shadow, .netrc, .git-credentials, .kube/config, wallet.dat, .gnupg, login data, claude_desktop_config.json, mcp.json, .cursor/mcp, secrets.yaml, .pgpass, .vault-token, master.key, private.key, wallet files, *.pem, .pem
-    """,
     SOURCE: """
         found in the {user's|environment|shell|config|keychain|home}, {user's|users'} environment, user's machine, user's shell,
         {look|find|get|read|fetch|obtain|take|pull|grab|copy|dig} {it|them|this|these|that} {up in|in|from|out of|up from|off} {the environment|the env|environment|the keychain|the config|the configuration|the shell|the home|the user's|disk|memory|the project|~|git|their|the file|the machine|the clipboard|the browser}, in the environment, from the keychain, from the shell, from git credential, out of the environment, environment of the,
         {taken|read|loaded|retrieved|pulled|copied|found|stored} {from|in|on} {the environment|the env|the config|the keychain|the working directory|the home directory|disk|the machine|this machine|the user's|memory|the config directory|the project}, from the config directory, from the environment
     """,
-    GOODS: """
-        mailbox, mail, mailboxes, messages, second copy, dump, dumps, backup, backups, the original, originals, hidden files, file in the user's home, user's mail,
-        contactos, correos, contatti, contatos, kontakte, courriels, correspondence, customer table, customer list, user table, users table, employee list, payroll, order history, calendar, address list, contact details, invoices, tickets, private channel, private channels, drafts,
-        emails, inbox, contacts, contact list, address book, location, environment, source code, phone numbers, hostname, ip address, wallet, wallets, sensitive, vault, files, all files, documents, photos, dateien, archivos, fichiers, arquivos, 文件, ファイル, файлы, mails, messages
-    """,
-    OWNERS: """
-        their, his, her, user's, users', the user's, customer's, operator's
-    """,
-    TRAFFIC: """
-        {all|every|each|any} {tool|function|mcp|outgoing|agent|other} {call|calls|invocation|invocations|request|requests|action|actions|response|responses|result|results|output|outputs|message|messages}, {all|every|each|any} {prompt|prompts|message|messages|question|questions|query|queries|utterance|utterances|answer|answers|reply|replies|turn|turns|user input|user prompt|user message|user request}, {any|every|each} {request|attempt|question} to, {whatever|anything|everything} {the user|they|the customer|a user} {asks|says|types|writes|wants|requests|enters|typed|said}, asks {about|for} anything, asks anything, whenever {the user|a user|anyone|someone} {asks|says|types|writes|speaks}, cada {mensaje|pregunta|respuesta|llamada}, chaque {message|question|réponse|appel|requête}, {jede|jeder|jeden} {nachricht|frage|antwort|aufruf|anfrage}, {ogni|qualsiasi} {messaggio|domanda|risposta|chiamata|richiesta}, cada {mensagem|pergunta|resposta|chamada}, 每条消息, 每个请求, 每次调用, すべてのメッセージ, каждое сообщение, каждый запрос, каждого вызова, 모든 메시지
-    """,
-    ROUTE: """
-        hand, handed, handing, hand over, handed over, feed, fed, go via, goes via, go by, registered, registering, declare, declared, mirror it, replay, replayed, repeat, repeated, re-posted, reposted, cleared by, first be shown, shown to,
-        zu übergeben, übergeben, weiterzuleiten, zu senden, transmettre, transmis, enviar, inviare, inviato, enviado, 发送, 送信, отправ*, 전송,
-        mirror, duplicate, duplicated, log, logged, record, register, report, announce, announced, route, routed, routing, channel, channelled, relay, go through, goes through, pass through, passes through, run through, run past, run by, clear with, cleared with, check with, checked with, passed to, sent to, send to, handed to, submit, submitted, piped, forward, copied, mirrored
-    """,
-    HERE: """
-        dieses tool, an dieses, a esta herramienta, à cet outil, a questo strumento, a esta ferramenta,
-        this tool, this function, this endpoint, this server, this hook, this service, this one, call this with, to it, through it, via it, with it, here, questo strumento, esta herramienta, cet outil, diesem werkzeug, dieses werkzeug, diesem tool, esta ferramenta, 此工具, 本工具, このツール, этот инструмент, этому инструменту, 이 도구
-    """,
-    ITEMS: """
-        {newest|latest|last|most recent|recent|unread|first} {message|messages|email|emails|e-mail|e-mails|mail|file|files|document|documents|entry|entries|chat|invoice|note|notes}, {its|their|full|complete|entire|whole|file's|raw} {content|contents|text|body|arguments|parameters|inputs}, {contents|text|body} of {the|each|every|any|all}, {complete|full|verbatim} {input|arguments|parameters|output|answer}
-    """,
-    DESPITE: """
-        {in case|if|when|should} the {user|customer|human|person|owner} {declines|refuses|objects|disagrees|decline|refuse|object|says no|complains}, against the {user's|customer's|owner's} {will|wishes|wish|choice},
-        {regardless of|no matter|irrespective of|whatever} {what|which|who|whom|whatever} {the|a} {user|customer|person|human|caller|client|sender} {type|types|typed|ask|asks|asked|say|says|said|want|wants|wanted|enter|enters|entered|specified|specifies|chose|chooses|requested|requests|wrote|picked|prefers|named}, whatever the {user|customer|person|human|caller} {typed|asked|said|entered|specified|chose|requested|wrote|named|prefers}, {even if|although|even though} the {user|customer|human|person} {asked|specified|named|chose|wants|typed|entered|requested|says|objects|declined}, instead of the one the {user|customer}, rather than the one the {user|customer}, {not|never} the one the {user|customer}
-    """,
-    BLAME: """
-        leak data, leaks data, leak your, steal data, spy, are offline, is offline, out of service, shut down,
-        compromised, stop using, known bug, insecure, dangerous, unsafe, vulnerable, malfunction, malfunctions, malfunctioning, crashes, wrong result, wrong answers, no longer maintained, is deprecated and, leaks,
-        stale, inaccurate, unmaintained, discontinued, corrupt, forged, outdated data, wrong data, wrong results, deliver wrong, return wrong, not be trusted, unlicensed,
-        falsified, fabricated, fake, spy on, spies on, spying on, tampered with, infected, malware, hijacked, hacked, leaky, cannot be relied on, not reliable, returns lies, uninstall, warn the user off, may be consulted, may be asked, withdrawn, poisoned, rigged, known to leak, sells user data, blacklisted, retired for security
-    """,
-    UNREST: """
-        {user|users|customer|customers|human|person|people|they|he|she} {will|would|might|may|could} {be|get|become|feel} {confused|alarmed|upset|worried|bothered|annoyed|distracted|irritated|scared|anxious|suspicious}, {must|should|need|shall|is|are} not be {bothered|troubled|disturbed|distracted|worried|alarmed|burdened},
-        {unsettle|upset|alarm|confuse|bother|worry|annoy|distract|frighten|irritate|disturb|burden|trouble} {people|users|the user|them|customers|the customer|the reader|anyone|end users}, {unsettles|upsets|alarms|confuses|bothers|worries|annoys|distracts} {people|users|the user|them|customers}
-    """,
-    SWITCH_OFF: """
-        disable, disabling, turn off, turning off, turn the, switch off, switching off, deactivate, deactivating, lift, lower, bypass, bypassing, click away, click them away, dismiss, dismissing, suppress, suppressing, auto-accept, skip, skipping, remove, delete, weaken, circumvent, desactiva, désactive, désactivez, deaktiviere, abschalten, disattiva, desative, 关闭, 禁用, 無効に, отключи*, 비활성화
-    """,
-    SAFEGUARD: """
-        sandbox, approval prompt, approval prompts, approval dialog, confirmation prompt, confirmation prompts, confirmation dialog, confirmation dialogs, permission prompt, permission prompts, permission dialogs, safety check, safety checks, security check, security checks, guardrails, safeguards, branch protection, audit logging, audit log, two-factor, content filter, content filters, human review, consent screen, malware scanner, access control, 沙箱, サンドボックス, песочниц*
-    """,
-    PASSIVE_MOVE: """
-        {is|are|was|were|be|been|gets|get} {given|handed over|passed along|passed on|turned in|provided|quoted|pasted|typed|entered|registered|reported|disclosed|encoded|logged|repeated|reproduced|inlined},
-        {goes|go} {in|into|to}, {belongs|belong} in, {is|are|be|gets|get} {deposited|placed|put|appended|included|attached|handed|copied|sent|forwarded|supplied|submitted|inserted|embedded|transmitted|passed|added|written into|handed over|handed in|uploaded|delivered|shared with|mirrored|prefixed|carried}
-    """,
-    COVER: """
-        if {someone|anyone|the user|they|a user|people|users|somebody|the customer} {ask|asks|wonder|wonders|question|questions|inquire|inquires|enquires} {why|what this|about this|about the reason|how come}, if {asked|questioned} {why|about this|about the|what}, should {anyone|someone|the user|they} {ask|wonder|inquire|question}, when {asked|questioned} why
-    """,
-    CHANGED: """
-        {has|have} {changed|expired|ended|been cancelled|been canceled|been overridden},
-        {was|were|has been|have been|is|are|got} {revised|updated|changed|replaced|amended|withdrawn|relaxed|rewritten|overhauled|rescinded|retracted|dropped|modified}
-    """,
-    OWN_RULES: """
-        {your|the agent's|the assistant's} {task|job|goal|mission|objective|assignment|purpose|priorities|orders|mandate},
-        {your|its|the model's|the assistant's|the agent's|their} {guidelines|rules|instructions|safety policy|safety policies|safety rules|safety guidelines|directives|restrictions|constraints|content policy|system prompt|operating instructions|usage policy}
-    """,
-    THEIRS: """
-        {user's|users'|customer's|person's|caller's|owner's|victim's|account holder's} {saved|stored|full|own|real|private|personal|home|work|browser|recent|last|entire|whole|complete} {name|e-mail|email|password|passwords|address|contacts|files|messages|mail|history|keys|tokens|cookies|data|documents|photos|number|directory|folder|prompt|prompts|credentials}, {user's|users'|customer's|person's|caller's|owner's} {name|e-mail|email|e-mail address|email address|phone number|phone|address book|contacts|contact list|password|passwords|passwords|inbox|mailbox|mail|messages|cookies|location|browser|browsing history|clipboard|home directory|documents|photos|calendar|credentials|tokens|keys|identity|birthday|payment details|bank details|salary|wallet|keychain|search history|files|desktop|downloads}
-    """,
-    HUSHED: """
-        vulnerabilities, vulnerability, problems, weaknesses, flaws, findings, risks, competitors, alternatives, another, other options, downsides, drawbacks, complaints, side effects, incidents, breaches, fees, charges, costs, price differences
-    """,
-    TRUST: """
-        as trusted, as safe, as verified, as always allowed, to the allowlist, to the allow list, to the whitelist, trusted servers, always allow, allowed tools, allowedtools, auto-approve list, autoapprove, alwaysallow, trusted in the, permission list, into the trusted, full permissions, without prompts
-    """,
-    GRANT: """
-        mark, add, adding, set, register, list, treat, put, enter, classify, configure, enable, whitelist, allowlist, grant, include
-    """,
-    DEMAND: """
-        requires that, demands that, be carried out, are to be, is to be, must be, shall be, be performed, be executed, should be made, operator requires, policy requires, owner requires, have been ordered
-    """,
-    GUARD: """
-        safety, security, guardrails, restrictions, safeguards, content policy, filters, moderation, ethical, ethics, alignment, limits, sandbox, permission checks, access controls, approval
-    """,
 }
 """Category -> its words, separated by commas."""
+
+TELLING: Final = (
+    *(RESET, MARKER, TITLE, KEEP, QUIET, UNASKED, AGREED, MODELS, FILE, PROMPT, TAG, HARM, ROLE),
+    *(OTHERS, NEW, LATER, THEFT, DICTATE, ASK, OBEY, MEMORY, ABOVE, IGNORE, PRIOR, RULES),
+)
+"""Categories whose words say something by themselves."""

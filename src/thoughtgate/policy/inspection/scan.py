@@ -14,10 +14,9 @@ from thoughtgate.policy.inspection.encoded import (
     undisguise,
     unleet,
 )
-from thoughtgate.policy.inspection.explanation import Signal
 from thoughtgate.policy.inspection.finding import HARD, SOFT
 from thoughtgate.policy.inspection.hidden import find_hidden
-from thoughtgate.policy.inspection.instructions import judge_passages
+from thoughtgate.policy.inspection.instruction_model import WHAT, find_orders
 from thoughtgate.policy.inspection.links import judge_link, judge_metadata, judge_scheme
 from thoughtgate.policy.inspection.marks import Hit, marks_for
 from thoughtgate.policy.inspection.normal import Normal, normalise
@@ -30,6 +29,7 @@ from thoughtgate.policy.inspection.secret_values import (
     find_token,
     find_url_password,
 )
+from thoughtgate.policy.inspection.sentences import sentences_in
 from thoughtgate.policy.inspection.words import regions
 
 MAX_DECODED: Final = 3
@@ -50,17 +50,6 @@ class Found(NamedTuple):
 
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-
-_WHAT: Final = {
-    checks.OVERRIDE: "tells the model to replace its instructions",
-    checks.ROLE: "claims to speak as the system or gives the model a role",
-    checks.SECRECY: "tells the model to keep something from the user",
-    checks.DATA: "tells the model to collect or hand over data",
-    checks.TOOLS: "tells the model how to use or avoid other tools",
-    checks.CONSENT: "tells the model to act without asking",
-    checks.BEHAVIOUR: "tells the model what to do",
-    checks.CONCEALED: "hides instructions from people",
-}
 
 
 def scan_text(text: str, kind: str, depth: int = 0) -> list[Found]:
@@ -95,7 +84,7 @@ def scan_text(text: str, kind: str, depth: int = 0) -> list[Found]:
 class _Scan:
     """A text with what its first pass found."""
 
-    __slots__ = ("depth", "hits", "kind", "normal", "signals", "text")
+    __slots__ = ("depth", "hits", "kind", "normal", "text")
 
     def __init__(self, text: str, kind: str, depth: int) -> None:
         self.text = text
@@ -103,8 +92,6 @@ class _Scan:
         self.depth = depth
         self.normal: Normal = normalise(text)
         self.hits: dict[str, list[Hit]] = marks_for(kind).find(self.normal.text)
-        self.signals: list[Signal] = []
-        """What other checks add to the weight of instructions."""
 
     def of(self, group: str) -> Iterator[Hit]:
         """Yield the marks of a group, at their places in the text itself."""
@@ -114,14 +101,10 @@ class _Scan:
             else:
                 yield Hit(hit.payload, *self.normal.original(hit.start, hit.end))
 
-    def signal(self, check: str, weight: float, start: int, end: int) -> None:
-        self.signals.append(Signal(check, check, weight, start, end))
-
 
 def _hidden(scan: _Scan) -> Iterator[Found]:
     for one in find_hidden(scan.text, scan.kind):
         yield Found(*one[:5])
-        scan.signal(one.check, 2.0 if one.tier == HARD else 1.0, one.start, one.end)
         if one.message and scan.depth < MAX_DECODED:
             yield from _inner(
                 scan, Decoded(one.start, one.end, one.message, "invisible characters")
@@ -129,7 +112,6 @@ def _hidden(scan: _Scan) -> Iterator[Found]:
     for start, end in scan.normal.mixed:
         tier = HARD if scan.kind == checks.DEFINITION and end - start == len(scan.text) else SOFT
         yield Found(checks.SCRIPTS, tier, start, end, "a word with letters of two scripts")
-        scan.signal(checks.SCRIPTS, 1.0, start, end)
 
 
 def _secrets(scan: _Scan) -> Iterator[Found]:
@@ -175,7 +157,6 @@ def _links(scan: _Scan) -> Iterator[Found]:
         link = judge_link(scan.text, hit.start, scan.kind)
         if link:
             yield Found(*link)
-            scan.signal(link.check, 1.5 if link.tier == SOFT else 2.0, link.start, link.end)
     for hit in scan.of(marks.SCHEME):
         link = judge_scheme(scan.text, hit.start, scan.kind)
         if link:
@@ -190,7 +171,6 @@ def _commands(scan: _Scan) -> Iterator[Found]:
     places = [hit.start for hit in scan.of(marks.SHELL)]
     for command in find_shell(scan.text, places, scan.kind):
         yield Found(*command)
-        scan.signal(command.check, 2.0, command.start, command.end)
     paths = [hit.start for hit in scan.of(marks.PATH)]
     for command in find_paths(scan.text, paths, scan.kind):
         yield Found(*command)
@@ -203,17 +183,16 @@ def _personal(scan: _Scan) -> Iterator[Found]:
 
 
 def _instructions(scan: _Scan) -> Iterator[Found]:
+    if scan.kind == checks.DEFINITION and not scan.depth:
+        return  # read sentence by sentence, each at its place in the definition
     text = scan.normal.text
     words = ((hit.payload, hit.start) for hit in scan.hits.get(marks.WORD, ()))
+    kind = checks.RESULT if scan.depth else scan.kind  # what was decoded is no description
     for first, last in regions(words, len(text)):
-        extra = [
-            one._replace(start=one.start - first, end=one.end - first)
-            for one in scan.signals
-            if first <= one.start < last
-        ]
-        for passage in judge_passages(text[first:last], scan.kind, extra):
-            start, end = scan.normal.original(passage.start + first, passage.end + first)
-            yield Found(passage.check, passage.tier, start, end, _WHAT[passage.check])
+        for check, tier, one in find_orders(sentences_in(text[first:last]), kind):
+            start = first + one.start
+            place = scan.normal.original(start, start + len(one.text))
+            yield Found(check, tier, *place, WHAT[check])
 
 
 def _encoded(scan: _Scan) -> Iterator[Found]:
@@ -271,4 +250,3 @@ _LOOKS: Final[tuple[Callable[[_Scan], Iterator[Found]], ...]] = (
     _encoded,
     _instructions,
 )
-"""In this order, because instructions weigh what the others found."""

@@ -1,33 +1,26 @@
-"""Sentences of a definition that speak to the model about something other than the tool.
+"""The sentences of a value, with the classes of words that stand in each.
 
-A poisoned description begins with what the tool does and goes on with what the model shall do.
-Each sentence is weighed by the traits that stand in it, alone and in pairs: who is addressed, what
-is asked for, about what, and with which excuse or secrecy. A trait that the name or the first
-sentence has as well is what the tool is about, and weighs less. All findings are soft.
+A poisoned description begins with what the tool does and goes on with what the model shall do. So
+a sentence of a definition also says where it stands, and which of its classes the name or the
+first sentence has as well: those are what the tool is about.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.policy.inspection import checks
 from thoughtgate.policy.inspection.definitions import parameters_of
+from thoughtgate.policy.inspection.features import telling_classes, trait_finder
 from thoughtgate.policy.inspection.finding import SOFT, Finding
 from thoughtgate.policy.inspection.normal import normalise
 from thoughtgate.policy.inspection.texts import Texts, render_pointer
-from thoughtgate.policy.inspection.trait_weights import BIAS, WEIGHTS
-from thoughtgate.policy.inspection.traits import TRAITS
-from thoughtgate.policy.inspection.words import WordFinder
 
 MAX_SENTENCES: Final = 400
 """Sentences of a definition that are read; more is a manual, which the other checks read."""
 MAX_SENTENCE: Final = 600
 """Characters that are read as one sentence."""
 _MIN_SENTENCE: Final = 12
-DOUBTFUL: Final = -1.5
-"""Weight of the heaviest sentence below which clear words alone do not hold a definition."""
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
 _ADDRESS: Final = re.compile(
@@ -51,68 +44,24 @@ _PROSE: Final = frozenset({"description", "instructions"})
 
 
 class Sentence(NamedTuple):
-    """A sentence with its place and its traits."""
+    """A sentence with its place."""
 
     text: str
     pointer: str
     start: int
+    normal: str
+    """The sentence in one spelling."""
     traits: frozenset[str]
+    """The classes of its words, and where it stands."""
 
 
-@cache
-def _finder() -> WordFinder:
-    return WordFinder(TRAITS)
+def sentences_in(text: str) -> Iterator[Sentence]:
+    """Yield the sentences of a normalised text."""
+    for start, said in _split(text):
+        yield Sentence(said, "", start, said, _traits(said, frozenset(), {}))
 
 
-def weigh_sentences(entry: Mapping[str, Any], texts: Texts) -> list[tuple[float, Sentence]]:
-    """Return the sentences of a definition, each with its weight."""
-    return [(weigh(one.traits), one) for one in sentences_of(entry, texts)]
-
-
-def find_asides(weighed: Iterable[tuple[float, Sentence]]) -> Iterator[Finding]:
-    """Yield the sentences that weigh too much, the heaviest of each check."""
-    best: dict[str, tuple[float, Sentence]] = {}
-    for weight, one in weighed:
-        disguised = _SPELLED.search(one.text) or len(_LEET.findall(one.text)) >= _MANY_LEET
-        check = checks.ENCODED if disguised else _check_of(one.traits) if weight >= 0 else ""
-        if check and (check not in best or weight > best[check][0]):
-            best[check] = weight, one
-    for check, (_, one) in best.items():
-        start, end = one.start, one.start + len(one.text)
-        yield Finding(check, SOFT, one.pointer, start, end, _WHAT[check])
-
-
-def join_findings(
-    found: tuple[Finding, ...], weighed: list[tuple[float, Sentence]]
-) -> tuple[Finding, ...]:
-    """Return the findings of other checks together with those of the sentences.
-
-    A sentence in which instructions were found has no second finding. If no sentence weighs
-    enough, hard findings of instructions are soft: their words are there, but little else.
-    """
-    instructions = [one for one in found if one.check.startswith("instructions-")]
-    if instructions and max((weight for weight, _ in weighed), default=0.0) < DOUBTFUL:
-        found = tuple(one._replace(tier=SOFT) if one in instructions else one for one in found)
-        found = tuple(sorted(found, key=lambda one: one.tier == SOFT))
-    asides = (
-        one
-        for one in find_asides(weighed)
-        if not any(
-            other.pointer == one.pointer and other.start < one.end and one.start < other.end
-            for other in instructions
-        )
-    )
-    return (*found, *asides)
-
-
-def weigh(traits: Collection[str]) -> float:
-    """Return the sum of the weights of traits and of their pairs; honest ones stay below 0."""
-    weights = WEIGHTS
-    total = BIAS + sum(weights.get(one, 0.0) for one in traits)
-    return total + sum(weights.get(" + ".join(two), 0.0) for two in combinations(sorted(traits), 2))
-
-
-def sentences_of(entry: Mapping[str, Any], texts: Texts) -> Iterator[Sentence]:
+def sentences_of_definition(entry: Mapping[str, Any], texts: Texts) -> Iterator[Sentence]:
     """Yield the sentences of a definition, with the traits that each has."""
     name, described = entry.get("name"), entry.get("description")
     called = name.lower() if isinstance(name, str) else ""
@@ -120,7 +69,7 @@ def sentences_of(entry: Mapping[str, Any], texts: Texts) -> Iterator[Sentence]:
     names[called] = "own name"
     first = _SENTENCE.split(described.strip(), maxsplit=1)[0] if isinstance(described, str) else ""
     head = normalise(f"{re.sub(r'[_-]', ' ', called)}. {first}").text
-    topic = frozenset(trait for _, _, traits in _finder().find(head) for trait in traits)
+    topic = frozenset(trait for _, _, traits in trait_finder().find(head) for trait in traits)
     left = MAX_SENTENCES
     for index, key in enumerate(texts.keys):
         pointer = render_pointer(texts.paths[index])
@@ -129,9 +78,10 @@ def sentences_of(entry: Mapping[str, Any], texts: Texts) -> Iterator[Sentence]:
         for start, said in _split(texts.joined[slice(*texts.span(index))]):
             is_first = pointer == "/description" and start == 0
             spoken = said if " " in said else said.replace("_", " ")  # a name can be a sentence
-            traits = _traits(normalise(spoken).text, frozenset() if is_first else topic, names)
+            normal = normalise(spoken).text
+            traits = _traits(normal, frozenset() if is_first else topic, names)
             place = "first" if is_first else _place(pointer, key)
-            yield Sentence(said, pointer, start, traits | {place})
+            yield Sentence(said, pointer, start, normal, traits | {place})
             left -= 1
             if not left:
                 return
@@ -148,6 +98,16 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
         start = match.end() if match else end
 
 
+def find_disguised(sentences: Iterable[Sentence]) -> Iterator[Finding]:
+    """Yield the first sentence that is spelled so that people and filters do not read it."""
+    for one in sentences:
+        if _SPELLED.search(one.text) or len(_LEET.findall(one.text)) >= _MANY_LEET:
+            what = "words spelled letter by letter, or with digits in place of letters"
+            end = one.start + len(one.text)
+            yield Finding(checks.ENCODED, SOFT, one.pointer, one.start, end, what)
+            return
+
+
 def _place(pointer: str, key: str) -> str:
     if pointer.startswith("/outputSchema"):
         return "in output"
@@ -158,9 +118,9 @@ def _place(pointer: str, key: str) -> str:
 
 def _traits(text: str, topic: frozenset[str], names: Mapping[str, str]) -> frozenset[str]:
     """Return the traits of a normalised sentence."""
-    found: set[str] = set()
+    found = telling_classes(text)
     denial = -_DENIAL - 1
-    for start, end, traits in _finder().find(text):
+    for start, end, traits in trait_finder().find(text):
         for trait in traits:
             if trait == "no":
                 denial = end
@@ -176,29 +136,4 @@ def _traits(text: str, topic: frozenset[str], names: Mapping[str, str]) -> froze
     return frozenset(found)
 
 
-def _check_of(traits: frozenset[str]) -> str:
-    """Return the check whose subject a sentence has."""
-    for check, wanted in _CHECKS:
-        if traits & wanted:
-            return check
-    return checks.BEHAVIOUR
-
-
 _NO_PROSE: Final = frozenset({"required", "type", "format", "$schema", "$ref", "pattern"})
-_CHECKS: Final = (
-    (checks.SECRECY, frozenset({"silent"})),
-    (checks.DATA, frozenset({"secret", "personal", "talk"})),
-    (checks.TOOLS, frozenset({"others", "divert", "discredit"})),
-    (checks.CONSENT, frozenset({"consent"})),
-    (checks.ROLE, frozenset({"office", "rank", "self"})),
-)
-"""Which check a sentence belongs to, by the first trait that it has."""
-_WHAT: Final = {
-    checks.ENCODED: "words spelled letter by letter, or with digits in place of letters",
-    checks.SECRECY: "says what people need not hear",
-    checks.DATA: "speaks of private things that the tool is not about",
-    checks.TOOLS: "says what becomes of the calls of other tools",
-    checks.CONSENT: "makes light of confirmations or permissions",
-    checks.ROLE: "claims authority over the model or its instructions",
-    checks.BEHAVIOUR: "tells the model to do what the tool is not about",
-}
