@@ -71,7 +71,7 @@ NOTIFIERS := notify-send:libnotify-bin dbus-daemon:dbus-daemon tmux:tmux \
 
 .PHONY: help setup lint types test test-long demo bench fuzz requirements coverage conformance docs \
 	mutations audit-dependencies build folder folder-archive sbom node authorization-server real-servers readers deploy-tools agents chromium postgresql balancers notifications \
-	clean console-screenshots tui-screenshots site
+	clean console-screenshots approve-pictures tui-screenshots site
 
 help: ## Print the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \
@@ -308,6 +308,9 @@ notifications: ## Debian's notify-send, dbus-daemon, tmux and GNOME Keyring, for
 
 console-screenshots: $(READY) chromium ## Pictures of the console from a real run, into build/console-screenshots/ and docs/images/
 	@$(RUN) tools/console_screenshots.py --docs docs/images
+
+approve-pictures: $(READY) chromium ## Approve how the console's pages look now: new pictures in tests/web/approved/
+	@APPROVE_PICTURES=1 $(RUN) -m pytest -q tests/web/test_pictures.py
 
 clean: ## Remove what the targets made
 	@rm -rf $(VENV) $(NODE_HOME) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tests.support.waiting import PATIENCE_S, wait_for
+from tests.support.warm_command import start_command
 
 _LISTENING: Final = re.compile(r"(?:listening|serving) on (http://\S+)")
 
@@ -62,21 +63,15 @@ class ProxyProcess:
             words = [*skewed, "proxy", *arguments]
         self.url = ""
         self._errors: list[str] = []
-        self.process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(directory, environ),
-            text=True,
-        )
+        env = environment(directory, environ)
+        self.process = start_command(words, env=env, stdin=subprocess.DEVNULL)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self._errors.append(line)
+            self._errors.append(line.decode("utf-8", "backslashreplace"))
 
     @property
     def stderr(self) -> str:

@@ -231,5 +231,5 @@ class ShimBench:
 
     def close(self) -> None:
         """Give back the descriptors of the shim's bell."""
-        os.close(self.shim._bell)
-        os.close(self.shim._ring)
+        os.close(self.shim._wake_read)
+        os.close(self.shim._wake_write)

@@ -20,9 +20,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from tests.support.waiting import PATIENCE_S, wait_for
-
-MARK: Final = "STDIO_PEER_MARK"
-"""Named unlike any variable of the gate, which takes its own from what a server inherits."""
+from tests.support.warm_command import MARK, start_command
 
 _CHUNK: Final = 65536
 
@@ -37,22 +35,18 @@ class StdioPeer:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         unset: Sequence[str] = (),
+        is_warm: bool = True,
     ) -> None:
+        """Start a command, a gate without its start-up time unless ``is_warm`` says otherwise.
+
+        Whoever looks at a warm gate from outside sees another command line.
+        """
         self.mark = uuid.uuid4().hex
         full = {**os.environ, **(env or {}), MARK: self.mark}
         for name in unset:
             full.pop(name, None)
         self._begun = time.clock_gettime(time.CLOCK_BOOTTIME) - 1.0
-        self.process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=full,
-            cwd=cwd,
-            bufsize=0,
-            start_new_session=True,
-        )
+        self.process = start_command(command, env=full, cwd=cwd, is_warm=is_warm)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._errors: list[bytes] = []
         self._ended = False

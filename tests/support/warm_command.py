@@ -7,12 +7,15 @@ started in the usual way. Tests of how the command itself starts do not use this
 
 import atexit
 import contextlib
+import ctypes
 import fcntl
 import functools
+import gc
 import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
@@ -21,18 +24,147 @@ import tempfile
 import termios
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from tests.support.commands import ROOT
-from tests.support.real_home import guard_real_home
+from tests.support.commands import ROOT, thoughtgate
+from tests.support.real_home import guard_real_home, is_stray_gate
 from tests.support.waiting import PATIENCE_S, read_some
 
-import thoughtgate
+import thoughtgate as package
 from thoughtgate.gate import state_directory
 
+MARK: Final = "STDIO_PEER_MARK"
+"""The variable by which a process and all that it starts are found. It is named unlike any variable
+of the gate, which takes its own from what a server inherits."""
+_NO_MARK: Final = "0" * 32
+
 _MESSAGE: Final = 1 << 20
+_STREAMS: Final = 4
+"""Standard input, output and error, and the socket on which the end of the command is told."""
+
+_COMMANDS: Final = (tuple(thoughtgate()), (sys.executable, "-m", "thoughtgate.cli.entry"))
+"""The ways in which tests start the installed command."""
+
+
+class WarmProcess:
+    """A command that was forked; it is used like a ``subprocess.Popen`` in binary mode."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        streams: Sequence[int],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        kill_at: int = 0,
+        is_gate: bool = False,
+    ) -> None:
+        """Start a command; a gate has a session of its own, others the terminal of a person."""
+        self.args = list(argv)
+        self.stdin: IO[bytes] | None = None
+        self.stdout: IO[bytes] | None = None
+        self.stderr: IO[bytes] | None = None
+        self.returncode: int | None = None
+        self._lock = threading.Lock()
+        wanted = {
+            "argv": self.args,
+            "env": dict(os.environ if env is None else env),
+            "cwd": str(cwd or Path.cwd()),
+            "kill_at": kill_at,
+            "is_gate": is_gate,
+        }
+        self._status, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            _nursery().start(wanted, [*streams, theirs.fileno()])
+        self.pid = int(read_some(self._status.fileno()))
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal, or None while the command runs."""
+        return self._end(0)
+
+    def wait(self, timeout: float = PATIENCE_S) -> int:
+        """Return the exit code once the command has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs.
+        """
+        code = self._end(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the command alone, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask the command to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill the command."""
+        self.send_signal(signal.SIGKILL)
+
+    def _end(self, timeout: float) -> int | None:
+        with self._lock:
+            if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+                self.returncode = int(self._status.recv(_MESSAGE))
+                self._status.close()
+            return self.returncode
+
+
+def start_command(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    stdin: int = subprocess.PIPE,
+    is_warm: bool = True,
+) -> "subprocess.Popen[bytes] | WarmProcess":
+    """Start a command in a session of its own, with unbuffered pipes; warm if it can be."""
+    arguments = warm_arguments(command) if is_warm else None
+    if arguments is None:
+        return subprocess.Popen(
+            list(command),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            cwd=cwd,
+            bufsize=0,
+            start_new_session=True,
+        )
+    assert not is_stray_gate(command), f"uses the state of the account: {command}"
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+        ends = [os.pipe(), os.pipe(), os.pipe()]
+        if stdin == subprocess.DEVNULL:
+            os.close(ends[0][1])
+        mine = [ends[0][1], ends[1][0], ends[2][0]]
+        other = [ends[0][0], ends[1][1], ends[2][1]]
+        for one in other:
+            theirs.callback(os.close, one)
+        files = [
+            None
+            if stdin == subprocess.DEVNULL
+            else ours.enter_context(os.fdopen(mine[0], "wb", 0)),
+            ours.enter_context(os.fdopen(mine[1], "rb", 0)),
+            ours.enter_context(os.fdopen(mine[2], "rb", 0)),
+        ]
+        process = WarmProcess(arguments, other, env=env, cwd=cwd, is_gate=True)
+        process.stdin, process.stdout, process.stderr = files
+        ours.pop_all()
+    return process
+
+
+def warm_arguments(command: Sequence[str]) -> list[str] | None:
+    """Return the arguments of a command line of the installed command; None for another program."""
+    for words in _COMMANDS:
+        if tuple(command[: len(words)]) == words:
+            return list(command[len(words) :])
+    return None
 
 
 def run_warm(
@@ -42,6 +174,7 @@ def run_warm(
     stdin: str = "",
     timeout: float = PATIENCE_S,
     kill_at: int = 0,
+    is_gate: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, as ``subprocess.run`` would.
 
@@ -55,13 +188,15 @@ def run_warm(
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         files[0].write(stdin.encode())
         files[0].seek(0)
-        wanted = {
-            "argv": arguments,
-            "env": dict(os.environ if env is None else env),
-            "cwd": str(cwd or Path.cwd()),
-            "kill_at": kill_at,
-        }
-        code = _nursery().run(wanted, [one.fileno() for one in files], timeout)
+        streams = [one.fileno() for one in files]
+        process = WarmProcess(
+            arguments, streams, env=env, cwd=cwd, kill_at=kill_at, is_gate=is_gate
+        )
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+            process.wait()
         for one in files[1:]:
             one.seek(0)
         out, err = (one.read().decode() for one in files[1:])
@@ -83,21 +218,15 @@ class _Nursery:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=ROOT,
+                env={**os.environ, MARK: _NO_MARK},
                 check=True,
                 timeout=PATIENCE_S,
             )
 
-    def run(self, wanted: dict[str, Any], streams: list[int], timeout: float) -> int:
-        """Have a command run on these streams and return its exit code."""
+    def start(self, wanted: dict[str, Any], streams: Sequence[int]) -> None:
+        """Have a command started on these streams."""
         with self._lock:
             socket.send_fds(self._socket, [json.dumps(wanted).encode()], streams)
-            pid = int(read_some(self._socket.fileno()))
-            try:
-                return int(read_some(self._socket.fileno(), timeout=timeout))
-            except AssertionError:
-                os.kill(pid, signal.SIGKILL)
-                read_some(self._socket.fileno())
-                raise subprocess.TimeoutExpired(wanted["argv"], timeout) from None
 
     def close(self) -> None:
         """Let the process end."""
@@ -113,41 +242,78 @@ def _nursery() -> _Nursery:
 
 def _serve(requests: socket.socket) -> None:
     """Fork a child for each request until the tests have ended."""
+    # The children are never waited for here, so the kernel must not keep them.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, streams, _, _ = socket.recv_fds(requests, _MESSAGE, 3)
+        message, streams, _, _ = socket.recv_fds(requests, _MESSAGE, _STREAMS)
         if not message:
             return
-        child = os.fork()
-        if child == 0:
+        if os.fork() == 0:
             requests.close()
-            os._exit(_run(json.loads(message), streams))
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os._exit(_watch_over(json.loads(message), streams))
         for stream in streams:
             os.close(stream)
-        requests.send(b"%d" % child)
-        _, status = os.waitpid(child, 0)  # no deadline: the test has one, and kills the child
-        requests.send(b"%d" % os.waitstatus_to_exitcode(status))
+
+
+def _watch_over(wanted: dict[str, Any], streams: list[int]) -> int:
+    """Start the command, as a parent that it has to itself, and tell its id and its exit code."""
+    status = streams.pop()
+    child = os.fork()
+    if child == 0:
+        os.close(status)
+        os._exit(_run(wanted, streams))
+    for stream in streams:
+        os.close(stream)
+    # A test may have ended, with its socket, while its command still runs.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(status, b"%d" % child)
+    _, ended = os.waitpid(child, 0)  # no deadline: the test has one, and kills the child
+    with contextlib.suppress(BrokenPipeError):
+        os.write(status, b"%d" % os.waitstatus_to_exitcode(ended))
+    return 0
 
 
 def _run(wanted: dict[str, Any], streams: list[int]) -> int:
     """Become the command."""
-    from thoughtgate.cli import app
+    from thoughtgate.cli.entry import main
 
     for target, stream in enumerate(streams):
         os.dup2(stream, target)
         os.close(stream)
+    _show_mark(wanted["env"].get(MARK, _NO_MARK))
     os.environ.clear()
     os.environ.update(wanted["env"])
     time.tzset()
     os.chdir(wanted["cwd"])
+    sys.path[1:1] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    importlib.invalidate_caches()
     sys.argv = ["thoughtgate", *wanted["argv"]]
+    if wanted["is_gate"]:
+        _Account.is_real = True
+        os.setsid()
     if wanted["kill_at"]:
         _die_at(wanted["kill_at"])
     try:
-        return app.run(wanted["argv"])
+        return main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
+        # What the interpreter does at its end; `threading` has no public name for its part.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
         for stream_object in (sys.stdout, sys.stderr):
             if stream_object is not None:
                 stream_object.flush()
+
+
+def _show_mark(mark: str) -> None:
+    """Write the mark to where the system looks for the variables that a process started with."""
+    with contextlib.suppress(FileNotFoundError):
+        stat = Path("/proc/self/stat").read_text("ascii").rpartition(")")[2].split()
+        start, end = int(stat[47]), int(stat[48])
+        at = ctypes.string_at(start, end - start).index(f"{MARK}={_NO_MARK}".encode())
+        ctypes.memmove(start + at + len(MARK) + 1, mark.encode(), len(_NO_MARK))
 
 
 _CHANGES: Final = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"})
@@ -168,14 +334,27 @@ def _die_at(step: int) -> None:
     sys.addaudithook(watch)
 
 
+class _Account:
+    """The home directory that the password database gives a command."""
+
+    is_real = False
+    """Whether it is the account's own, and not what ``HOME`` says."""
+    _ask_database = staticmethod(state_directory.account_home)
+
+    @classmethod
+    def home(cls) -> str:
+        return cls._ask_database() if cls.is_real else os.environ["HOME"]
+
+
 def _main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
     # Before anything imports it: gates that an agent starts ask the password database.
-    state_directory.account_home = lambda: os.environ["HOME"]
+    state_directory.account_home = _Account.home
     guard_real_home()
-    for module in pkgutil.walk_packages(thoughtgate.__path__, "thoughtgate."):
+    for module in pkgutil.walk_packages(package.__path__, "thoughtgate."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    gc.freeze()
     if os.fork() == 0:
         os.setsid()
         # Commands run in another terminal than the tests, as a person's do: not below the agent

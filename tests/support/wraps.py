@@ -94,16 +94,19 @@ class Machine:
     def run(self, *args: str, timeout: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         """Run a command of ours to its end."""
         env = {**os.environ, **self.env}
-        if args[0] != "wrap":  # which starts processes of its own
-            return run_warm(*args, env=env, cwd=self.project, timeout=timeout)
+        is_gate = args[0] == "wrap"
+        return run_warm(*args, env=env, cwd=self.project, timeout=timeout, is_gate=is_gate)
+
+    def run_below(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a child of this process, where who its ancestors are matters."""
         return subprocess.run(
             thoughtgate(*args),
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=PATIENCE_S,
             check=False,
             cwd=self.project,
-            env=env,
+            env={**os.environ, **self.env},
         )
 
     def wrap_once(
