@@ -12,7 +12,7 @@ Example:
 """
 
 TYPE_CHECKING = False
-"""Not imported from ``typing``, which every shim would pay for; type checkers know the name."""
+"""Not imported from ``typing``, which would slow the start of every shim; type checkers know it."""
 if TYPE_CHECKING:
     from thoughtgate.channels.channel import Channel
     from thoughtgate.channels.channel_context import ChannelContext

@@ -1,9 +1,9 @@
-"""The exceptions, all of them, and the registry of error kinds.
+"""All exceptions of the package, and the registry of error kinds.
 
-A refusal is a value, not an exception: what a caller is told is a *kind* from the
-registry below, and the number follows from the kind. Exceptions are for what the
-gate itself cannot go on from: a wrong config, a gone peer, a record that cannot be
-written. ``exit_code`` is the one place where an exception becomes an exit code.
+A refusal is a value, not an exception: the caller gets a *kind* from the registry below,
+and the JSON-RPC code follows from the kind. Exceptions are for situations in which the gate
+itself cannot continue: a wrong config, a peer that has gone, a record that cannot be written.
+``exit_code`` is the only place where an exception becomes an exit code.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ KINDS: Final[dict[str, int]] = {
     "governance_denied": -32014,
     "not_exposed": -32015,
 }
-"""Every kind of error a caller can be told, with its number before 2026-07-28."""
+"""Every kind of error that a caller can get, with its JSON-RPC code before 2026-07-28."""
 
 _CONNECTION: Final = "upstream_connection_failed"
 _TIMEOUT: Final = "upstream_timeout"
@@ -105,18 +105,18 @@ CAUSES: Final[dict[str, tuple[str, str]]] = {
 }
 """Why a server cannot be used: the kind of the error and the reason, by cause.
 
-A cause is more precise than a kind. It stands with the HTTP status, if there is one, in the data
-of errors, in the record, on standard error and in ``status``.
+A cause is more precise than a kind. Errors, the record, standard error and ``status`` show it,
+together with the HTTP status if the server sent one.
 """
 
 MAX_RETRY_AFTER_S: Final = 86_400
-"""The longest ``Retry-After`` of a server that is passed on."""
+"""The longest ``Retry-After`` of a server that is passed on: one day."""
 
 _STANDARD_CODES: Final = range(-32768, -32599)
 """Codes that JSON-RPC itself defines; they are the same in every revision."""
 
 _MODERN_SHIFT: Final = 1000
-"""From 2026-07-28 on the range -32099 to -32000 is the specification's, so ours move out of it."""
+"""From 2026-07-28 on, the specification reserves -32099 to -32000, so the gate's codes move out."""
 
 
 _LOOKS_EMPTY: Final = frozenset(
@@ -132,14 +132,14 @@ _LOOKS_EMPTY: Final = frozenset(
         ),
     )
 )  # fmt: skip
-"""Characters that Unicode counts as printable and that show nothing."""
+"""Characters that Unicode counts as printable but that show nothing."""
 
 MAX_MARKS: Final = 4
 """Combining marks shown on one character: no script needs more, and a pile hides its neighbours."""
 
 
 def code_of(kind: str, *, modern: bool = False) -> int:
-    """Return the JSON-RPC number of a kind, for a modern or a legacy caller."""
+    """Return the JSON-RPC code of a kind, for a modern or a legacy caller."""
     code = KINDS[kind]
     if modern and code not in _STANDARD_CODES:
         return code + _MODERN_SHIFT
@@ -154,7 +154,7 @@ class Problem(NamedTuple):
     message: str
     """What is wrong and what would be right."""
     file: str = ""
-    """The file it stands in, as the operator named it."""
+    """The file that contains it, as the operator named it."""
     line: int = 0
     """One-based line, 0 when unknown."""
 
@@ -165,9 +165,10 @@ class Problem(NamedTuple):
 
 
 def visible(text: str, kept: str = "") -> str:
-    """Return a text in which every character can be seen; agents, servers and files choose texts.
+    """Return a text in which every character is visible.
 
-    Characters that a terminal or a browser would not show, or would obey, are written as
+    Agents, servers and files choose what people read, and could hide parts of it. Characters
+    that a terminal or a browser would not show, or would interpret, are written as
     ``[U+200B]``: control and format characters, spaces other than the ASCII one, unassigned
     characters, characters that look empty, and combining marks piled on one character. The
     characters in ``kept`` stay as they are.
@@ -178,6 +179,7 @@ def visible(text: str, kept: str = "") -> str:
 
     marks = 0
     parts: list[str] = []
+    # No combining mark comes before U+0300, so the slow lookup is skipped for most Latin text.
     for char in text:
         marks = marks + 1 if char > "\u02ff" and category(char)[0] == "M" else 0
         is_shown = char.isprintable() and char not in _LOOKS_EMPTY and marks <= MAX_MARKS
@@ -186,7 +188,7 @@ def visible(text: str, kept: str = "") -> str:
 
 
 class ThoughtGateError(Exception):
-    """Base of what this package raises on purpose; carries its exit code."""
+    """Base of all exceptions that this package raises on purpose; carries the exit code."""
 
     exit_code = EXIT_FAILURE
 
@@ -202,11 +204,11 @@ class ConfigError(ThoughtGateError):
 
 
 class UsageError(ThoughtGateError):
-    """The command line is wrong, or asks for what cannot be done."""
+    """The command line is wrong, or asks for something that cannot be done."""
 
 
 class PeerError(ThoughtGateError):
-    """The other end broke the protocol or gave no usable answer; ``kind`` and ``cause`` say how."""
+    """The peer broke the protocol or gave no usable answer; ``kind`` and ``cause`` say how."""
 
     def __init__(
         self,
@@ -224,7 +226,7 @@ class PeerError(ThoughtGateError):
         self.status = status
         """The HTTP status of the server's answer; 0 if there was none."""
         self.retry_after = min(max(retry_after, 0), MAX_RETRY_AFTER_S)
-        """Seconds after which the server asks to be tried again; 0 if it does not say."""
+        """Seconds after which the client may try again, as the server says; 0 if it does not."""
 
     @property
     def facts(self) -> dict[str, str | int]:
@@ -243,7 +245,7 @@ def upstream_error(
 
 
 class PeerGone(ThoughtGateError):  # noqa: N818 - a peer that left is a fact, not an error
-    """The other end is not there, or left."""
+    """The peer cannot be reached, or closed the connection."""
 
     kind: Final = "upstream_connection_failed"
 
@@ -262,7 +264,7 @@ class ServerExited(PeerGone):
     """The server's process ended."""
 
     before_answer: Final = "the server exited before it answered"
-    """What the callers of its open requests are told."""
+    """The message for the callers whose requests were still open."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "exited")
@@ -286,11 +288,11 @@ class StoreError(ThoughtGateError):
 
 
 class LoginError(ThoughtGateError):
-    """Signing in to a server failed; the text says why and what to do, and holds nothing secret."""
+    """Signing in to a server failed; the text says why and what to do, and contains no secret."""
 
 
 class Conflict(ThoughtGateError):  # noqa: N818 - names what happened
-    """Somebody else was there first: a lock is held, a decision was already made."""
+    """Somebody else was first: a lock is held, or a decision was already made."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -298,5 +300,5 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, ThoughtGateError):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):
-        return 130
+        return 130  # what shells report for a program ended by SIGINT
     return EXIT_FAILURE

@@ -1,7 +1,7 @@
-"""The version of this package, in a module of its own that imports nothing.
+"""The version of this package, in a separate module that imports nothing.
 
-Modules that report it import it from here: the root package names the API for type checkers, so
-importing the root from within would close a ring of imports.
+Modules that report the version import it from here: the root package imports the API for type
+checkers, so importing the root from within the package would create an import cycle.
 """
 
 __version__ = "0.1.0"

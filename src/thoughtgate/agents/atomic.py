@@ -43,14 +43,20 @@ def read_or_none(path: Path) -> bytes | None:
         return None
 
 
-def read_regular(path: Path, limit: int) -> bytes:
-    """Return the content of a regular file.
+def read_regular(path: Path, limit: int, *, is_own: bool = False) -> bytes:
+    """Return the content of a regular file; with ``is_own``, only of one that this user owns.
+
+    It never waits for a pipe or a terminal.
 
     Raises:
-        OSError: it cannot be read, is not a regular file, or has more than ``limit`` bytes.
+        OSError: it cannot be read, is not a regular file, has more than ``limit`` bytes, or belongs
+            to another user.
     """
     # Non-blocking, because opening a pipe without a writer would wait forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if is_own and os.fstat(descriptor).st_uid != os.geteuid():
+        os.close(descriptor)
+        raise OSError(errno.EPERM, "belongs to another user", str(path))
     return _read_opened(descriptor, str(path), limit)
 
 
@@ -68,6 +74,8 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
         OSError: the file could not be written, or its path leads through a link now; nothing was
             changed.
     """
+    # Everything below is relative to this descriptor: a directory that is replaced by a link from
+    # now on changes nothing.
     with opened_directory(path.parent) as folder:
         before = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISREG(before.st_mode):
@@ -84,7 +92,7 @@ def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:
                 return False
             os.replace(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            # Whatever went wrong, an interrupt as well: no litter in the user's directory.
+            # Also after an interrupt: no temporary file stays in the user's directory.
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
         _sync_directory(".", folder)
@@ -98,10 +106,11 @@ def opened_directory(directory: Path) -> Iterator[int]:
     Raises:
         OSError: a part is a link or no directory.
     """
-    # Where the system can, without the permission to list the directories on the way.
+    # O_PATH needs no permission to list the directories on the way; macOS does not have it.
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(directory.anchor, flags)
     try:
+        # One part at a time, because O_NOFOLLOW concerns only the last part of a path.
         for part in directory.parts[1:]:
             try:
                 inner = os.open(part, flags, dir_fd=descriptor)
@@ -118,7 +127,7 @@ def opened_directory(directory: Path) -> Iterator[int]:
 
 
 def _read_beside(name: str, folder: int) -> bytes | None:
-    """Return the content of a file in a directory; None if there is none, or it is a link."""
+    """Return the content of a file in an opened directory; None if it is missing or a link."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return _read_opened(os.open(name, flags, dir_fd=folder), name, MAX_READ)
@@ -132,6 +141,7 @@ def _read_opened(descriptor: int, name: str, limit: int) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", name)
+        # One byte more than allowed tells a file that is too long from one that just fits.
         content = file.read(limit + 1)
     if len(content) > limit:
         raise OSError(errno.EFBIG, f"larger than {limit} bytes", name)
@@ -149,7 +159,7 @@ def write_private(path: Path, content: bytes) -> None:
     with _temporary(path, content) as temporary:
         temporary.replace(path)
     _sync_directory(path.parent)
-    if path.read_bytes() != content:
+    if read_or_none(path) != content:
         raise OSError(f"{path} does not read back as it was written")
 
 
@@ -176,15 +186,16 @@ def _fill(file: BinaryIO, content: bytes, mode: int, owner: os.stat_result | Non
     created = os.fstat(descriptor)
     if owner and (created.st_uid, created.st_gid) != (owner.st_uid, owner.st_gid):
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    # After the content and the owner: until now, only the user could open the file.
     os.fchmod(descriptor, mode)
     os.fsync(descriptor)
 
 
 def remove_temporaries(directory: Path, pid: int) -> None:
     """Remove the temporary files that a process left in a directory when it was killed."""
-    for litter in directory.glob(f"{_prefix(pid)}*.tmp"):
+    for left in directory.glob(f"{_prefix(pid)}*.tmp"):
         with contextlib.suppress(OSError):
-            litter.unlink()
+            left.unlink()
 
 
 def _prefix(pid: int) -> str:
@@ -207,7 +218,10 @@ def _copy_attributes(name: str, target: int, folder: int) -> None:
 
 
 def _sync_directory(directory: Path | str, folder: int | None = None) -> None:
-    """Make a rename durable, on file systems that support it; ``folder`` is what it is relative to."""
+    """Make a rename durable where the file system supports it.
+
+    ``folder`` is the opened directory that ``directory`` is relative to, if any.
+    """
     with contextlib.suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
         try:

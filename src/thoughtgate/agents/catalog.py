@@ -10,8 +10,11 @@ from typing import Final, Literal
 from thoughtgate.agents.expansion import Syntax
 
 Way = Literal["inject", "rewrite"]
-"""How ``wrap`` puts servers behind the gate: ``inject`` gives the agent governed entries at its start
-and touches no file, ``rewrite`` changes the agent's config files for the time of the run."""
+"""How ``wrap`` puts servers behind the gate.
+
+``inject`` gives the agent governed entries when it starts, and touches no file; ``rewrite`` changes
+the agent's config files for the time of the run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Agent:
     packages: tuple[str, ...] = ()
     """The packages from which ``npx`` and the like run it."""
     application: str = ""
-    """The beginning of the name of its macOS application."""
+    """The beginning of its macOS application's name."""
     windowed: bool = False
     """Whether its command opens a window and may exit before the window is closed."""
     off_switch: Literal["disabled", "enabled", "either", "ignored"] = "ignored"
@@ -35,8 +38,9 @@ class Agent:
     """Whether a later file replaces the whole entry of the same name, or only the keys it sets."""
     syntax: Syntax = "none"
     rewritten: str = ""
-    """When the config files are rewritten although servers are usually given at the start."""
+    """When the config files are rewritten although servers are usually injected; for the docs."""
     undefined_is_error: bool = False
+    """Whether a server with an undefined variable in its entry must not be started."""
     provided: frozenset[str] = frozenset()
     """Variables that the agent defines for its servers."""
 
@@ -49,7 +53,7 @@ _LIST: Final = (
     Agent("windsurf", "Windsurf", ("windsurf",), application="Windsurf", windowed=True, off_switch="disabled", syntax="env", undefined_is_error=True),
     Agent("zed", "Zed", ("zed", "zeditor"), application="Zed", windowed=True, off_switch="enabled"),
     Agent("codex", "Codex", ("codex",), ("@openai/codex",), rewritten="if a server is reached by a URL, and for `agents` and `remote-control`", off_switch="enabled", merge="keys"),
-    Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), rewritten="unless it runs as root, and in a sandbox", syntax="dollar"),
+    Agent("gemini", "Gemini CLI", ("gemini",), ("@google/gemini-cli",), rewritten="in a sandbox, and unless it runs as root", syntax="dollar"),
     Agent("opencode", "opencode", ("opencode",), ("opencode-ai",), off_switch="enabled", merge="keys", syntax="brace-env"),
     Agent("kilo", "Kilo", ("kilo", "kilocode"), ("@kilocode/cli",), off_switch="enabled", merge="keys", syntax="brace-env"),
     Agent("copilot", "Copilot CLI", ("copilot",), ("@github/copilot",), rewritten="in an interactive session, with `--agent`, and for subcommands such as `mcp`", off_switch="disabled", syntax="dollar"),
@@ -71,7 +75,10 @@ AGENTS: Final = {agent.type: agent for agent in _LIST}
 INJECTED: Final = frozenset(
     {"claude-code", "codex", "copilot", "gemini", "kilo", "opencode", "qoder", "qwen"}
 )
-"""The agents that are given governed servers at their start by default; ``agents.injection`` knows how."""
+"""The agents that are given governed servers when they start, unless the user chooses otherwise.
+
+``agents.injection`` knows how.
+"""
 
 
 def usual_way(agent_type: str) -> Way:

@@ -45,7 +45,7 @@ class Search:
     injects: bool = False
     """Whether servers are given to the agent at its start, so that no file has to be changed."""
     lowest: tuple[Layer, ...] = ()
-    """Servers that no config file has, such as those of plugins; all others take precedence."""
+    """Servers that are in no config file, such as those of plugins; all others take precedence."""
 
     @property
     def config_home(self) -> Path:
@@ -65,7 +65,7 @@ class Search:
         return self.cwd / value if value else None
 
     def system_wide(self, linux: str, macos: str) -> Path:
-        """Return the directory of a program's system-wide settings, by its name there."""
+        """Return the directory of a program's system-wide settings, given its name on each system."""
         if self.platform == "darwin":
             return self.root / "Library" / "Application Support" / macos
         return self.root / "etc" / linux
@@ -73,6 +73,7 @@ class Search:
     @property
     def project_directories(self) -> tuple[Path, ...]:
         """The working directory, and the directories that the command line opens."""
+        # A path can also be the value of a flag, as in --add-dir=PATH. A word with a NUL is no path.
         words = [word.partition("=")[2] if word.startswith("-") else word for word in self.argv[1:]]
         opened = [self.cwd / word for word in words if word and "\0" not in word]
         return tuple(dict.fromkeys([self.cwd, *(path for path in opened if _is_directory(path))]))
@@ -88,6 +89,7 @@ def config_layers(search: Search) -> tuple[Layer, ...]:
         return tuple(_overridden(search, search.cwd / search.config_path))
     if search.agent_type == "custom":
         raise ConfigError([Problem("", "--agent-type custom needs --config-path FILE")])
+    # Without duplicates: the working directory can be the home directory, for example.
     return tuple(dict.fromkeys((*search.lowest, *_PLACES[search.agent_type](search))))
 
 
@@ -103,7 +105,7 @@ def _layer(path: Path, scope: str, key: KeyPath = _SERVERS, **more: Any) -> Laye
 
 
 def _inline(place: str, text: str, key: KeyPath = _SERVERS, form: Format = "json") -> Layer:
-    """Return the layer of servers that no file has."""
+    """Return the layer of servers that are in no file, but on the command line or in a variable."""
     return Layer(Path(place), Path(place), "flag", key, form, writable=False, inline=text)
 
 
@@ -134,8 +136,13 @@ def claude_code_state(search: Search) -> Path:
     return (search.variable_path("CLAUDE_CONFIG_DIR") or search.home) / ".claude.json"
 
 
+def claude_settings_directory(search: Search) -> Path:
+    """Return the directory of Claude Code's settings and plugins."""
+    return search.variable_path("CLAUDE_CONFIG_DIR") or search.home / ".claude"
+
+
 def given_configs(search: Search) -> Iterator[Layer]:
-    """Return the configs that the command line names or contains."""
+    """Return the configs that the command line names, and for an injection those it contains."""
     for number, value in enumerate(flag_values(search.argv, "--mcp-config"), 1):
         if not value.lstrip().startswith("{"):
             yield _layer(search.cwd / value, "flag", strict=True)
@@ -149,7 +156,7 @@ def _claude_code_files(search: Search) -> Iterator[Layer]:
     yield _layer(user, "user", **own)
     for parent in _upward(search.cwd):
         yield _layer(parent / ".mcp.json", "project", strict=True)
-    # An entry that the agent does not use may be rewritten, but not given to it.
+    # To rewrite an entry that the agent does not use is harmless; to inject it would start it.
     keys = claude_project_keys if search.injects else _project_keys
     for key in keys(search.cwd):
         yield _layer(user, "local", ("projects", key, "mcpServers"), **own)
@@ -204,12 +211,12 @@ def _codex_overrides(argv: tuple[str, ...]) -> dict[str, Any]:
         if not equals or name.split(".")[0] != "mcp_servers":
             continue
         try:
-            made: Any = tomllib.loads(f"value = {text}")["value"]
+            nested: Any = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            made = text
+            nested = text  # Codex takes what is not TOML as a string
         for key in reversed(name.split(".")):
-            made = {key: made}
-        found = merge_keys(found, made)
+            nested = {key: nested}
+        found = merge_keys(found, nested)
     return found
 
 
@@ -259,7 +266,7 @@ def _opencode(search: Search) -> Iterator[Layer]:
 
 
 def _kilo(search: Search) -> Iterator[Layer]:
-    """Kilo is opencode under another name, and also reads project files with that one's name."""
+    """Return the layers of Kilo, a fork of opencode that also reads opencode's project files."""
     key = ("mcp",)
     names = ("kilo.json", "kilo.jsonc", "opencode.json", "opencode.jsonc")
     for name in ("config.json", *names):
@@ -374,7 +381,7 @@ def _junie(search: Search) -> Iterator[Layer]:
 
 
 def _extensions_of(search: Search, editor: str) -> Iterator[Layer]:
-    """Return the files of Cline and Roo Code, which run inside VS Code and the editors made of it."""
+    """Return the files of Cline and Roo Code, which run inside VS Code and the editors based on it."""
     storage = search.config_home / editor / "User" / "globalStorage"
     cline, roo = "saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"
     yield _layer(storage / cline / "settings" / "cline_mcp_settings.json", "user")
@@ -418,11 +425,11 @@ _KEYS: Final[dict[str, tuple[KeyPath, ...]]] = {
     # An unknown agent may list its servers under any of these.
     "custom": (_SERVERS, ("servers",), ("context_servers",), ("mcp_servers",), ("mcp",)),
 }
-"""The keys of the tables of servers, for agents that use others than ``mcpServers``."""
+"""The keys under which agents list their servers, where they use others than ``mcpServers``."""
 
 
 def flag_values(argv: tuple[str, ...], flag: str) -> Iterator[str]:
-    """Return the values of a flag that takes one or more, as ``--flag a b`` or ``--flag=a``."""
+    """Return the values of a flag that takes one or more, written ``--flag a b`` or ``--flag=a``."""
     taking = False
     for argument in argv[1:]:
         if argument.startswith("-"):
@@ -480,7 +487,7 @@ def claude_project_keys(directory: Path) -> tuple[str, ...]:
 
 
 _MAX_POINTER: Final = 4096
-"""A worktree's ``.git`` file contains one path, and no path is longer."""
+"""Maximum characters read of a worktree's ``.git`` file; it contains one path, and none is longer."""
 
 
 def main_repository(top: Path | None) -> Path | None:

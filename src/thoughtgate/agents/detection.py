@@ -11,8 +11,6 @@ from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.launchers import Launch, program_name
 from thoughtgate.errors import UsageError
 
-AGENT_TYPES: Final = tuple(AGENTS)
-
 _BY_COMMAND: Final = {name: agent.type for agent in AGENTS.values() for name in agent.commands}
 _BY_PACKAGE: Final = {name: agent.type for agent in AGENTS.values() for name in agent.packages}
 
@@ -28,9 +26,7 @@ def detect_agent(argv: Sequence[str], agent_type: str | None = None, *, package:
         UsageError: the type is unknown, or none was given and the command is not a known agent.
     """
     if agent_type is not None:
-        if agent_type not in AGENT_TYPES:
-            raise UsageError(f"unknown agent type {agent_type!r}; {_supported()}")
-        return agent_type
+        return agent_named(agent_type)
     if not argv:
         raise UsageError(
             "no agent command given; put it after --, for example: thoughtgate wrap -- claude"
@@ -42,10 +38,23 @@ def detect_agent(argv: Sequence[str], agent_type: str | None = None, *, package:
         or _BY_COMMAND.get(program_name(argv[0]))
     )
     if found is None:
-        raise UsageError(
-            f"{argv[0]!r} is not a known agent; specify --agent-type, or use "
-            f"--agent-type custom with --config-path; {_supported()}"
+        raise _unknown(
+            argv[0],
+            "Say which it is with --agent-type, or name its config file: --agent-type custom"
+            " --config-path FILE",
         )
+    return found
+
+
+def agent_named(name: str) -> str:
+    """Return the type of the agent that a user named by its type or by the name of its program.
+
+    Raises:
+        UsageError: there is no such agent.
+    """
+    found = name if name in AGENTS else _BY_COMMAND.get(program_name(name))
+    if found is None:
+        raise _unknown(name, "For any other agent: custom, with --config-path FILE")
     return found
 
 
@@ -66,8 +75,13 @@ def is_command_of(agent_type: str, launch: Launch) -> bool:
         return False
 
 
-def _supported() -> str:
-    return "supported types: " + ", ".join(AGENT_TYPES)
+def _unknown(name: str, otherwise: str) -> UsageError:
+    from difflib import get_close_matches  # only for a mistake
+
+    near = get_close_matches(program_name(name), [*_BY_COMMAND, *AGENTS], n=1)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    known = ", ".join(one for one in AGENTS if one != "custom")
+    return UsageError(f"{name!r} is not a known agent{hint} {otherwise}\nKnown agents: {known}")
 
 
 def _without_version(package: str) -> str:
@@ -77,7 +91,7 @@ def _without_version(package: str) -> str:
 
 
 def _of_script(word: str) -> str | None:
-    """Return the agent type of a script of Node: by the package around it, or by its own name."""
+    """Return the agent type of a Node.js script: by the package around it, or by its own name."""
     path = PurePath(word.replace("\\", "/"))
     if path.suffix not in _SCRIPTS:
         return None

@@ -59,7 +59,7 @@ MAX_FILE: Final = 64 * 1024 * 1024
 NO_SERVERS: Final = "No MCP servers found in config"
 ALL_DISABLED: Final = "All MCP servers are disabled"
 NOTHING: Final = (NO_SERVERS, ALL_DISABLED)
-"""What the problems of a config begin with that only has nothing to govern."""
+"""How the problem of a config begins that is valid, but has nothing to govern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Reading:
     files: dict[Path, ConfigFile]
     documents: dict[Path, ConfigDocument]
     contents: Mapping[Path, bytes]
-    """Used in place of what the files contain."""
+    """Contents to use in place of what some files contain."""
 
 
 def discover(
@@ -109,10 +109,10 @@ def discover(
     """Find an agent's config files and the servers in them.
 
     Args:
-        search: which files.
-        contents: what to read in place of the content of some files.
-        lasting: whether the plan is for more than one run: then it includes disabled entries and all
-            projects, an undefined variable is no problem, and neither are missing files.
+        search: the agent and its surroundings, which determine the files.
+        contents: contents to use in place of what some files contain.
+        lasting: whether the plan is for more than one run. It then includes disabled entries and
+            all projects, and neither undefined variables nor missing files are problems.
     """
     agent = AGENTS[search.agent_type]
     reading = _Reading([], [], {}, {}, contents or {})
@@ -149,7 +149,7 @@ def _read(layer: Layer, reading: _Reading) -> None:
         return
     name = str(layer.path)
     try:
-        content, names = (layer.inline.encode(), 1) if layer.inline else _content(layer.real)
+        content, links = (layer.inline.encode(), 1) if layer.inline else _content(layer.real)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:  # the agent runs as the same user and cannot read it either
@@ -160,8 +160,9 @@ def _read(layer: Layer, reading: _Reading) -> None:
     except ConfigError as error:
         reading.problems += with_file(error, name).problems
         return
-    if names > 1 and layer.writable:
-        message = f"has {names} hard links; wrapping it will detach this name from the others"
+    if links > 1 and layer.writable:
+        # The file is replaced by a rename, which leaves the other names with the old content.
+        message = f"has {links} hard links; wrapping it will detach this name from the others"
         reading.warnings.append(Problem("", message, name))
     content = reading.contents.get(layer.real, content)
     found = ConfigFile(layer.path, layer.real, layer.format, content, layer.lock_directory)
@@ -180,7 +181,10 @@ def _read(layer: Layer, reading: _Reading) -> None:
 
 
 def _refuse_references_in_text(search: Search, reading: _Reading) -> None:
-    """Report references whose replacement could add a server, or change a command, unseen."""
+    """Report references whose replacement could add a server or change a command.
+
+    The agent replaces them in the text before it parses it, so the gate would not see the result.
+    """
     for real, document in reading.documents.items():
         file = reading.files[real]
         if references_change_more_than_values(file.content.decode(), document.values, search.env):
@@ -313,7 +317,7 @@ def _resolve(
     entries = []
     for index, (layer, raw) in enumerate(stack):
         # A file of higher precedence may enable a server that this one disables, so an entry is
-        # skipped only if it stays disabled with every such file applied.
+        # skipped only if it stays disabled whichever of these files apply.
         above = prefixes[index:] if agent.merge == "keys" else prefixes[index : index + 1]
         starts = lasting or any(will_start(prefix, agent) for prefix in above)
         entry = _entry(name, layer, raw, prefixes[index])
@@ -347,7 +351,7 @@ def _entry(name: str, layer: Layer, raw: Any, merged: Mapping[str, Any]) -> Serv
 
 def _status(entry: ServerEntry, *, starts: bool, injects: bool) -> tuple[Status, str]:
     """Return an entry's status, with the reason if it cannot be governed."""
-    # What is given to the agent at its start is made of the server behind such a shim.
+    # An injected entry is built from the server behind the shim, so an old shim is no obstacle.
     if not injects and is_left_by_wrap([entry.command, *entry.args]):
         return "managed", ""
     if not starts:
@@ -376,9 +380,9 @@ def _obstacle(entry: ServerEntry) -> str:
 def _report_nothing_to_govern(
     agent: Agent, layers: Sequence[Layer], entries: Sequence[ServerEntry], reading: _Reading
 ) -> None:
-    """Report why there is nothing to govern, if that is so."""
+    """Report why there is nothing to govern, if that is the case."""
     if not reading.files and reading.warnings:
-        # A file that is there but cannot be read is no file that is missing.
+        # "No config file found" would be wrong: there are files, and they cannot be read.
         reading.problems += reading.warnings
     elif not reading.files:
         searched = dict.fromkeys(str(layer.path) for layer in layers if layer.writable)
@@ -403,7 +407,10 @@ def _report_nothing_to_govern(
 
 
 def unset_variable(plan: Plan, entry: ServerEntry) -> str:
-    """Return why an entry's server must not start: it would get a reference as text; else empty."""
+    """Return why an entry's server must not start, or an empty string if it may.
+
+    Some agents pass a reference to an undefined variable on as literal text.
+    """
     if not plan.agent.undefined_is_error:
         return ""
     missing = undefined_variables(

@@ -1,8 +1,8 @@
 """Editing of config files in place, independent of their format.
 
-``JsonDocument``, ``TomlDocument`` and ``YamlDocument`` have the same methods, which rewriting and restoring use. An
-edit names an entry and the keys inside it. Of JSON, only the text of that entry is parsed again,
-so the cost of an edit does not grow with the number of servers.
+``JsonDocument``, ``TomlDocument`` and ``YamlDocument`` have the same methods, which rewriting and
+restoring use. An edit names an entry and the keys inside it. In JSON, only the text of that entry
+is parsed again, so the cost of an edit does not grow with the number of servers.
 """
 
 import json
@@ -96,7 +96,7 @@ class Edit:
     value: Any = None
     """The new value; for ``prepend``, the elements to add."""
     raw: str = ""
-    """The text of the new value, if it must be this one."""
+    """The text of the new value, if it must be exactly this one."""
     after: str | None = None
     """The preceding key, for ``insert``; None to insert it as the first."""
     count: int = 0
@@ -158,10 +158,10 @@ def read_back(text: str, form: Format) -> Any:
         ConfigError: the text cannot be parsed.
     """
     if form == "json":
-        # An independent parser also catches mistakes of our own.
+        # An independent parser also catches mistakes of our own parser.
         try:
             return json.loads(text.removeprefix("\ufeff"))
-        except (ValueError, RecursionError):  # comments, or numbers of thousands of digits
+        except (ValueError, RecursionError):  # comments, or numbers with thousands of digits
             pass
     return parse_document(text.encode(), form).values
 
@@ -175,10 +175,10 @@ def reads_back_as(text: str, form: Format, expected: Any) -> bool:
 
 
 def references_change_more_than_values(text: str, values: Any, env: Mapping[str, str]) -> bool:
-    """Tell whether replacing references in a text changes more than the texts of its values.
+    """Tell whether replacing references in a text changes more than the strings in its values.
 
-    A reference in a key, in a comment or across several values can make a server of what looks
-    like none.
+    A reference in a key, in a comment or across several values can turn text that looks harmless
+    into a server.
     """
     return any(
         filled(text, fill) != text

@@ -22,7 +22,7 @@ Status = Literal["governed", "shadowed", "disabled", "remote", "managed", "unsup
 ``shadowed``     the same, but another file's entry of that name currently takes precedence
 ``disabled``     the agent will not start it; left unchanged
 ``remote``       has a URL; put behind the gate only if the caller supplies a command for it
-``managed``      its command is the shim of a wrap that is not known here any more
+``managed``      its command is the shim of a wrap whose journal is not known here
 ``unsupported``  cannot be put behind the gate; ``ServerEntry.note`` gives the reason
 """
 
@@ -31,7 +31,7 @@ _FORMATS: Final[dict[str, Format]] = {".toml": "toml", ".yaml": "yaml", ".yml": 
 
 
 def format_of(path: Path) -> Format:
-    """Return the format of a config file, by the end of its name."""
+    """Return the format of a config file, by its suffix; JSON if that is unknown."""
     return _FORMATS.get(path.suffix, "json")
 
 
@@ -88,7 +88,7 @@ class ServerEntry:
     note: str = ""
     """The reason why an entry is unsupported."""
     skipped: int = 0
-    """How many words of the command line run a shim that somebody else configured."""
+    """How many words of the command line run a shim that was in the entry before."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The entry in this layer alone; the fields above contain the merged values."""
 

@@ -21,24 +21,25 @@ PREFIXES: Final = (
     *("LD_", "DYLD_", "PYTHON", "_PYI_", "PYINSTALLER_", "OPENSSL_", "SSL_CERT_"),
     *("THOUGHTGATE_", "SUB_", "XDG_"),
 )
-"""The dynamic loaders' variables, the interpreter's, those of the self-contained folder's loader,
-those with which OpenSSL loads modules and finds certificates, the gate's own, and the user's directories."""
+"""Beginnings of names: the dynamic loaders (``LD_``, ``DYLD_``), the Python interpreter, the loader of
+the self-contained folder (``_PYI_``, ``PYINSTALLER_``), OpenSSL's modules and certificates, the
+gate's own settings (``THOUGHTGATE_``, ``SUB_``), and the user's directories (``XDG_``)."""
 
 NAMES: Final = frozenset(
     {"HOME", "GCONV_PATH", "LOCPATH", "GLIBC_TUNABLES", "__PYVENV_LAUNCHER__", "__proto__"}
 )
-"""Others: the user's home, those with which the C library loads converters, and the one by which
-Python on macOS finds its packages. An agent in JavaScript that copies ``__proto__`` gives a
-process all variables in its value."""
+"""Whole names: the user's home, the variables with which the C library loads converters, and the one
+by which Python on macOS finds its packages. An agent written in JavaScript that copies ``__proto__``
+gives the process all variables in its value."""
 
 ENTRY_OPTION: Final = "--entry"
 """The shim's option that selects the variables of its entry in the run file."""
 
 OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
-"""Variables that a shim in the entry would have kept from its server."""
+"""Beginnings of names that a shim keeps from its server."""
 
 _NOT_IN_NAMES: Final = "=\0${"
-"""A name with one of these is another name for the agent or the system than the one written."""
+"""Characters with which the agent or the system may read another name than the one written."""
 
 _EDITOR_FOLDERS: Final = (".vscode", ".cursor")
 
@@ -54,7 +55,7 @@ class MovedVariables:
 
 def reaches_gate(name: str) -> bool:
     """Tell whether a variable of this name would reach the gate's own process."""
-    plain = name.partition("=")[0].strip()
+    plain = name.strip()
     odd = any(character in name for character in _NOT_IN_NAMES)
     return odd or plain in NAMES or plain.startswith(PREFIXES)
 
@@ -70,7 +71,7 @@ def moved_keys(entry: Mapping[str, Any]) -> Iterator[KeyPath]:
 def sets_environment(entry: Mapping[str, Any], *, filled: bool = False) -> bool:
     """Tell whether an entry sets variables that must not reach the gate.
 
-    With ``filled``, empty ones do not count: an installation leaves them.
+    With ``filled``, empty variables do not count: an installation leaves those behind.
     """
     return env_file.KEY in entry or any(
         not filled or lookup(entry, keys) for keys in moved_keys(entry)
@@ -80,7 +81,7 @@ def sets_environment(entry: Mapping[str, Any], *, filled: bool = False) -> bool:
 def moved_variables(
     entry: ServerEntry, agent: Agent, environ: Mapping[str, str]
 ) -> MovedVariables | None:
-    """Return what the server gets in place of the emptied variables; None if there are none.
+    """Return what the server gets in place of the emptied variables; None if none were emptied.
 
     References are expanded as the agent would do it, with the environment that the agent gets.
     """
@@ -97,6 +98,7 @@ def moved_variables(
     if problem:
         return MovedVariables(problem=problem)
     if entry.skipped:
+        # The shim that was in the entry is left out, and would have kept these from its server.
         values = {name: text for name, text in values.items() if not name.startswith(OWN_PREFIXES)}
     return MovedVariables(values)
 
@@ -104,7 +106,7 @@ def moved_variables(
 def _from_file(
     written: Any, entry: ServerEntry, agent: Agent, environ: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """Return the variables of the file that an entry names, and why they are unknown, if so."""
+    """Return the variables of the file that an entry names, or the reason why they are unknown."""
     named = _with_workspace(written, entry)
     problem = _problem(env_file.KEY, named, agent, environ)
     if problem:
@@ -113,6 +115,7 @@ def _from_file(
     if not path.is_absolute():
         return {}, f"{env_file.KEY} is not an absolute path"
     found, problem = env_file.read_env_file(path)
+    # The entry's own variables take precedence over those in the file.
     return {name: value for name, value in found.items() if name not in entry.env}, problem
 
 
@@ -135,7 +138,7 @@ def _problem(name: str, value: Any, agent: Agent, environ: Mapping[str, str]) ->
     missing = undefined_variables(value, agent.syntax, environ)
     if missing:
         return f"the variable {name} refers to {missing[0]}, which is not set"
-    # Of an agent that is not in the catalog it is unknown whether it expands references at all.
+    # Whether an agent that is not in the catalog expands references is unknown.
     expands = agent.syntax != "none" or agent.type == "custom"
     if expands and any(sign in expand(value, agent.syntax, environ) for sign in SIGNS):
         return f"the variable {name} has a reference that only the agent can expand"

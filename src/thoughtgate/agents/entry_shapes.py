@@ -34,10 +34,10 @@ REMOTE_KEYS: Final = (
     "environment",
     "envFile",
 )
-"""Keys that have no place beside the command that reaches a URL.
+"""Keys that are removed when the URL of an entry is replaced by a command.
 
-Some agents refuse an entry that has them. Variables had no effect on the URL, and would now have
-one on the gate.
+Some agents refuse an entry that has both. Variables had no effect on a URL, but would affect the
+command, which is the gate.
 """
 
 ENV_KEYS: Final[tuple[KeyPath, ...]] = (
@@ -167,9 +167,10 @@ def shim_words(argv: Sequence[Any]) -> int:
 
 
 def is_left_by_wrap(argv: Sequence[Any]) -> bool:
-    """Tell whether a wrap wrote a command line: only then has it a ``--run`` before the server."""
+    """Tell whether a wrap wrote a command line: only a wrap puts ``--run`` before the server's."""
     if not is_shim_command(argv) or "--" not in argv[:-1]:
         return False
+    # A "--run" after the first "--" is an argument of the server.
     return "--run" in argv[: argv.index("--")]
 
 

@@ -1,8 +1,8 @@
-"""Reading the file with variables that an entry names in ``envFile``, as in VS Code and Cursor.
+"""Reading the file of variables that an entry names in ``envFile``, as in VS Code and Cursor.
 
-The agent would load it into the environment of the shim, and it usually lies in a repository. Its
-variables therefore go to the server alone. Agents differ in how they read quotes, escapes and
-comments within a line, so a line that not all of them read alike is refused.
+The agent would load the file into the environment of the shim, and the file is usually part of a
+repository. Its variables therefore go to the server alone. Agents differ in how they read quotes,
+escapes and comments within a line, so a line that they would read differently is refused.
 """
 
 import errno
@@ -22,9 +22,9 @@ _LINE: Final = re.compile(
 
 
 def read_env_file(path: Path) -> tuple[dict[str, str], str]:
-    """Return the variables of a file, and the reason why they cannot be known, if so."""
+    """Return the variables of a file, or no variables and the reason why they are unknown."""
     try:
-        # A repository names the file: the terminal or a pipe must not stop the wrap.
+        # A repository chooses the file. Reading a terminal or a pipe would block the wrap.
         text = read_regular(path, MAX_BYTES).decode()
     except (OSError, ValueError) as error:  # not UTF-8, or a name that no file can have
         is_long = isinstance(error, OSError) and error.errno == errno.EFBIG
@@ -35,6 +35,7 @@ def read_env_file(path: Path) -> tuple[dict[str, str], str]:
         if not stripped or stripped.startswith("#"):
             continue
         match = _LINE.fullmatch(stripped)
+        # Whether a character such as a vertical tab ends a line differs between agents, too.
         if match is None or not stripped.isprintable():
             return {}, f"line {number} of {path} can be read in several ways; write NAME='VALUE'"
         value = match["double"] or match["single"] or match["plain"] or ""

@@ -24,11 +24,12 @@ _PATTERNS: Final[dict[str, re.Pattern[str]]] = {
     "env": re.compile(rf"\$\{{env:{_NAME}{_DEFAULT}\}}"),
     "brace-env": re.compile(rf"\{{env:{_NAME}\}}"),
 }
-"""In this order: ``${V}`` and ``${V:-d}``; the same and ``$V``; ``${env:V}``; ``{env:V}``."""
+"""The forms of a reference, in this order: ``${V}`` and ``${V:-d}``; these and ``$V``; ``${env:V}`` and
+``${env:V:-d}``; ``{env:V}``."""
 
 
 SIGNS: Final = ("${", "{env:", "{file:")
-"""With these begin the references of all agents, also those to inputs and files."""
+"""The beginnings of all agents' references, including those to inputs and files."""
 
 
 _IN_TEXT: Final = re.compile(r"\{(?P<kind>env|file):(?P<name>[^}]+)\}")
@@ -38,9 +39,10 @@ Fill = Callable[[re.Match[str]], str]
 
 
 def fillings(env: Mapping[str, str]) -> tuple[Fill, ...]:
-    """Return what may take the place of references in a text.
+    """Return functions that each fill in the references of a text in one possible way.
 
-    The variables as they are, and what a file may contain: nothing, a word, the end of a comment.
+    The first fills in the variables as they are. The contents of files can be anything, so the
+    others try what could change the structure: nothing, a word, and the end of a comment.
     """
     return (
         lambda one: env.get(one["name"], "") if one["kind"] == "env" else "x",
@@ -53,7 +55,8 @@ def fillings(env: Mapping[str, str]) -> tuple[Fill, ...]:
 def filled(value: Any, fill: Fill) -> Any:
     """Return a value with the references in all its texts replaced; keys stay as they are."""
     if isinstance(value, str):
-        # What follows has no end of a reference; looking for one at every beginning is slow.
+        # No reference ends after the last brace. Without this cut, a text with many beginnings and
+        # no end would take quadratic time.
         end = value.rfind("}") + 1
         return _IN_TEXT.sub(fill, value[:end]) + value[end:]
     if isinstance(value, Mapping):
@@ -86,7 +89,7 @@ def undefined_variables(
 
 
 def has_reference(text: str, syntax: Syntax) -> bool:
-    """Tell whether the agent, or one that is not in the catalog, may replace a part of a text."""
+    """Tell whether the agent may replace a part of a text, even if it is not in the catalog."""
     pattern = _PATTERNS.get(syntax)
     return any(sign in text for sign in SIGNS) or (
         pattern is not None and pattern.search(text) is not None

@@ -1,8 +1,9 @@
 """Keeping a rewritten config file out of commits while an agent runs.
 
 The lock, the backup and a config that git does not track are listed in the repository's own exclude
-file, which is never committed. A config that git tracks gets the index flag ``skip-worktree``: git then
-takes it as unchanged, in ``git status`` and in ``git add -A``. Both are undone when the file is restored.
+file, which is never committed. A config that git tracks gets the index flag ``skip-worktree``: git
+then treats it as unchanged, in ``git status`` and in ``git add -A``. Both are undone when the file
+is restored.
 
 Runs ``git`` without hooks and without the programs that a repository's config may name.
 """
@@ -23,10 +24,16 @@ from thoughtgate.agents.config_paths import git_root
 _TIMEOUT_S: Final = 10.0
 _ATTEMPTS: Final = 20
 _PAUSE_S: Final = 0.05
-"""Editors and agents run ``git status`` all the time and hold the index for some milliseconds."""
+"""Pause between attempts to change the index: editors and agents run ``git status`` all the time and
+lock the index for some milliseconds."""
+
+NOWHERE: Final = Path(os.devnull)
+"""Stands for an exclude file that is not used."""
 
 _SAFE: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+"""A repository's own config must not make our ``git`` start a program of its choice."""
 _SPECIAL: Final = "\\*?[!#"
+"""Characters with a meaning in the patterns of an exclude file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class GitHold:
     """What keeps the files around one config out of commits."""
 
     exclude: Path
-    """The repository's own exclude file."""
+    """The repository's own exclude file; ``NOWHERE`` if its path leads out of the repository."""
     lines: tuple[str, ...]
     """The lines that were added to it."""
     top: Path
@@ -43,9 +50,9 @@ class GitHold:
 
 
 def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> GitHold | None:
-    """Exclude files in a folder, and a config among them if git does not track it.
+    """Exclude files in a folder from commits, and a config too if git does not track it.
 
-    None if the folder is in no work tree, or git cannot be asked.
+    Returns None if the folder is in no work tree, or git does not answer.
     """
     top = git_root(folder)
     if top is None or shutil.which("git") is None:
@@ -53,23 +60,29 @@ def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> Gi
     place = _git(top, "rev-parse", "--git-path", "info/exclude")
     name = os.path.relpath(config, top) if config is not None else ""
     listed = _git(top, "ls-files", "-v", "-z", "--", name) if name else ""
-    if place is None or listed is None:
+    common = _git(top, "rev-parse", "--git-common-dir")
+    if place is None or listed is None or common is None:
         return None
     exclude = Path(os.path.realpath(top / place.strip()))
+    if not exclude.is_relative_to(os.path.realpath(top / common.strip())):
+        # A link in `.git`, made by the agent or by whoever packed the repository, would choose
+        # which file is written.
+        exclude = NOWHERE
     lines = [_pattern(path.relative_to(top)) for path in others]
     lines.append(f"{_pattern(folder.relative_to(top)).rstrip('/.')}/{TEMPORARY}*.tmp")
     if config is not None and not listed:
         lines.append(_pattern(config.relative_to(top)))
-    # Flags that the user has set are left alone; a sparse checkout would drop ours.
+    # Only a plain entry (H) is flagged: flags that the user has set stay, and would otherwise be
+    # removed at the end. In a sparse checkout, git itself sets and clears this flag.
     is_sparse = (_git(top, "config", "--bool", "core.sparseCheckout") or "").strip() == "true"
     flagged = listed.startswith("H ") and not is_sparse
     return GitHold(exclude, _add(exclude, lines), top, name if flagged else "")
 
 
 def flag(held: GitHold) -> bool:
-    """Let git take the config as unchanged; False if that failed."""
+    """Let git treat the config as unchanged; False if that failed."""
     _add(held.exclude, held.lines)
-    return not held.tracked or _update(held, "--skip-worktree")
+    return _update(held, "--skip-worktree") if held.tracked else held.exclude != NOWHERE
 
 
 def unflag(held: GitHold) -> bool:
@@ -79,9 +92,9 @@ def unflag(held: GitHold) -> bool:
 
 def release(held: GitHold) -> None:
     """Remove the lines that were added to the exclude file."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_ATTEMPTS if held.lines else 0):
         current = read_or_none(held.exclude)
-        if current is None or not held.lines:
+        if current is None:
             return
         kept = current.splitlines(keepends=True)
         for line in held.lines:
@@ -95,11 +108,12 @@ def _add(exclude: Path, lines: Sequence[str]) -> tuple[str, ...]:
     """Add lines that the exclude file does not have; return those that were added."""
     try:
         return _append(exclude, lines)
-    except OSError:  # a repository that the user may only read
+    except OSError:  # a repository that the user may only read, or no exclude file to use
         return ()
 
 
 def _append(exclude: Path, lines: Sequence[str]) -> tuple[str, ...]:
+    # Other wraps in this repository may change the file between reading and writing.
     for _ in range(_ATTEMPTS):
         current = read_or_none(exclude)
         known = (current or b"").splitlines()
@@ -132,6 +146,7 @@ def _update(held: GitHold, option: str) -> bool:
 
 def _git(top: Path, *args: str) -> str | None:
     """Return what a command of git prints; None if it fails."""
+    # GIT_DIR, GIT_INDEX_FILE and the like would make git work on another repository.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
@@ -145,5 +160,6 @@ def _git(top: Path, *args: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
+    # `git config` exits with 1 if the key is not set.
     is_answer = done.returncode == 0 or (args[0] == "config" and done.returncode == 1)
     return done.stdout if is_answer else None

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.atomic import write_private
+from thoughtgate.agents.atomic import MAX_READ, read_regular, write_private
 from thoughtgate.agents.entries import Format
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
 from thoughtgate.agents.git_worktree import GitHold
@@ -56,10 +56,10 @@ class Journal:
 
     key: str
     agent_type: str
-    """For an installation, all agents that it is for, separated by commas."""
+    """For an installation, the types of all agents that use the file, separated by commas."""
     pid: int
     started_at: str
-    """When the wrap began, for people who read the journal."""
+    """When the wrap or installation began, for people who read the journal."""
     files: tuple[FileRecord, ...]
     file: Path
     """The path of the journal itself."""
@@ -113,7 +113,8 @@ def load_journal(file: Path) -> Journal:
         FileNotFoundError: there is none.
     """
     try:
-        body = json.loads(file.read_bytes())
+        # Whoever writes a journal chooses which files are restored, and to what.
+        body = json.loads(read_regular(file, MAX_READ, is_own=True))
         if body["version"] != VERSION:
             message = "written by a different version of ThoughtGate; run unwrap with that version"
             raise ConfigError([Problem("version", message, str(file))])

@@ -1,8 +1,8 @@
 """Programs that start another program, such as ``env``, ``npx`` or ``sudo``, before an agent's name.
 
 ``find_launch`` skips them and returns where the agent's own words begin, with the environment and
-the directory that it will get. A launcher that moves the agent out of reach, into a container or
-to another user, is named: the config files there are not the ones here. Reads no file.
+the directory that the agent will get. A launcher that starts the agent in a container or as another
+user is refused, because the agent then reads other config files. Reads no file.
 """
 
 import os
@@ -18,7 +18,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _NUMBER: Final = re.compile(r"[-+]?\d+")
 
 _MAX_LAUNCHERS: Final = 16
-"""Nobody chains more; a longer chain is not looked into."""
+"""How many launchers in a row are skipped; nobody chains more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,10 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The options of a launcher: which ones take a value, as the next word or behind the letter."""
+    """How to skip the options of one launcher."""
 
     valued: frozenset[str] = frozenset()
+    """The options that take a value, as the next word or directly after the letter."""
     subcommand: tuple[str, ...] = ()
     """The words that must follow for it to start a program, such as ``tool run`` of ``uv``."""
     operands: int = 0
@@ -52,7 +53,7 @@ class _Options:
     runs_package: bool = False
     """Whether the program is the name of a package, unless an option named one."""
     numbers: bool = False
-    """Whether ``-10`` is an option, as of ``nice``."""
+    """Whether a number such as ``-10`` is an option by itself, as for ``nice``."""
 
 
 _NPX: Final = _Options(
@@ -103,7 +104,7 @@ _SIMPLE: Final[dict[str, tuple[_Options, ...]]] = {
     "bun": (replace(_NPX, subcommand=("x",)), replace(_NODE, subcommand=("run",)), _NODE),
     "deno": (replace(_NODE, subcommand=("run",)),),
 }
-"""The launchers that leave the agent here, with the forms in which they start a program."""
+"""The launchers that start the agent on this machine as this user, with the forms of their commands."""
 
 _CONTAINERS: Final = {
     "docker": ("run", "exec", "compose", "container"),
@@ -120,7 +121,7 @@ _CONTAINERS: Final = {
     "ssh": (),
     "wsl": (),
 }
-"""Programs that start an agent where neither its config files nor the gate are those of here."""
+"""Programs that start an agent elsewhere, with the subcommands that do; without any, all uses do."""
 
 _SUDO_VALUED: Final = frozenset(
     {"-u", "--user", "-g", "--group", "-h", "--host", "-p", "--prompt", "-C", "--close-from",
@@ -129,7 +130,7 @@ _SUDO_VALUED: Final = frozenset(
 
 
 def program_name(word: str) -> str:
-    """Return the name of a program without its directory and the suffix it has on Windows."""
+    """Return the name of a program without its directory and its Windows suffix."""
     name = PurePath(word.replace("\\", "/")).name
     return name.removesuffix(".exe").removesuffix(".cmd")
 
@@ -154,6 +155,7 @@ def find_launch(
         if not launch.argv:
             return launch
         name = program_name(launch.argv[0])
+        # At each level: a launcher such as `env` can start a container as well.
         _refuse_container(name, launch.argv)
         skip = _SPECIAL.get(name)
         if skip is not None:
@@ -233,6 +235,7 @@ def _skip_env(launch: Launch, user: str) -> Launch | None:
     options, at = _options(argv, 1, valued)
     for name, value in options:
         if name in ("-S", "--split-string"):
+            # env splits the string by rules of its own, with escapes and variables.
             raise UsageError("env -S cannot be looked into; write the agent's command as words")
         if name in ("-u", "--unset"):
             env.pop(value, None)
@@ -272,6 +275,7 @@ def _skip_sudo(launch: Launch, user: str) -> Launch | None:
             f"{program!r} runs the agent as {target}, whose config files are others than yours; "
             f"let that user run the gate: {program} -u {target} thoughtgate wrap -- AGENT"
         )
+    # sudo's own configuration decides which variables it keeps, so it may drop any of them.
     return _advance(launch, _assign(launch.argv, at, env), env=env, cwd=cwd, clears=True)
 
 

@@ -1,7 +1,7 @@
 """Restoring config files that a killed wrap left rewritten.
 
-With its journal, a file is restored as the wrap would have done it. Without one, its entries are
-recognised by their command lines. Callers that go by journals are in ``changing_hands``.
+With the wrap's journal, a file is restored as the wrap would have done it. Without one, its entries
+are recognised by their command lines. Callers that use journals hold the ``state_lock``.
 """
 
 import os
@@ -23,24 +23,24 @@ from thoughtgate.errors import Conflict, Problem, UsageError
 BACKUP_SUFFIX: Final = ".thoughtgate-backup"
 
 _ATTEMPTS: Final = 5
-"""How often the file may change between reading and writing."""
+"""How often restoring is tried while another program keeps changing the file."""
 
 
 def backup_of(config: Path) -> Path:
-    """Return where the original of a config is kept."""
+    """Return the path of the backup of a config."""
     return config.with_name(config.name + BACKUP_SUFFIX)
 
 
 def restore_orphan(
     journal: Journal, *, held: Mapping[Path, FileLock] | None = None, ended: bool = False
 ) -> RestoreOutcome:
-    """Restore the files that a killed wrap left behind. The caller is in ``changing_hands``.
+    """Restore the files that a killed wrap left behind. The caller holds the ``state_lock``.
 
     Args:
         journal: the journal of that wrap.
         held: locks that the caller already holds.
-        ended: whether it is known that the wrap has ended. Then a file that is locked may be in use
-            by another one, which restores it.
+        ended: whether it is known that the wrap has ended. A file that is still locked may then be
+            in use by another wrap, which restores it.
 
     Raises:
         Conflict: the wrap still runs and holds its locks.
@@ -67,7 +67,10 @@ def restore_orphan(
 
 
 def is_shared(journal: Journal, real: Path) -> bool:
-    """Tell whether another wrap that runs has recorded a file of a journal. Its lock is no proof."""
+    """Tell whether another running wrap has recorded a file of a journal.
+
+    That the file is locked proves nothing: an agent can hold the lock as well.
+    """
     return any(
         other.key != journal.key and _runs(other.pid)
         for other in find_journals(journal.file.parent.parent)[0]
@@ -86,10 +89,10 @@ def _runs(pid: int) -> bool:
 
 
 def is_live(journal: Journal) -> bool:
-    """Tell whether a wrap uses a file of a journal: then it holds the lock.
+    """Tell whether a wrap uses a file of a journal, and therefore holds its lock.
 
-    If the process of the journal has ended, another one shares the file. The caller is in
-    ``changing_hands``.
+    This need not be the wrap of the journal: if that has ended, another one shares the file. The
+    caller holds the ``state_lock``.
     """
     for record in journal.files:
         try:

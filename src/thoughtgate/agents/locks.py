@@ -2,12 +2,14 @@
 
 There are three kinds: our own ``flock`` on a separate file next to the config, which a wrap holds
 as long as it runs; the lock directory that Claude Code creates while it writes its file, which is
-held only during an edit; and a lock of the state directory, held while locks change hands. The
-config itself is not locked: editors replace it by renaming, and the lock would be lost.
+held only during an edit; and a lock of the state directory, held while locks on configs are taken
+or released. The config itself is not locked: editors replace it by renaming, and the lock would be
+lost.
 
-A process that changes a config holds its lock alone. Wraps that run share it, so that the system
-counts them, also if they are killed in any order: whoever gets the lock alone is the last one. An
-agent can hold a lock as well, so a lock counts only with the journal of a wrap that runs.
+A process that changes a config holds its lock exclusively. Running wraps share it, so that the
+system counts them, even if they are killed in any order: the wrap that gets the lock exclusively is
+the last one. An agent can hold a lock as well, so a lock counts only together with the journal of a
+running wrap.
 """
 
 import contextlib
@@ -33,7 +35,8 @@ _WAIT_S: Final = 3.0
 _POLL_S: Final = 0.02
 _WAIT_FOR_OTHERS_S: Final = 10.0
 """How long to wait for another process of ours, which needs less than a second."""
-HANDS: Final = "configs.lock"
+STATE_LOCK: Final = "configs.lock"
+"""The name of the file that ``state_lock`` locks."""
 _STALE_S: Final = 15.0
 """Age at which a lock directory is stale: a running owner updates it every few seconds."""
 
@@ -42,7 +45,7 @@ class Locked(Conflict):
     """Another process holds the lock on a config file."""
 
     def __init__(self, config: Path, holder: int, agent: str = "") -> None:
-        """``holder`` is its process id, or 0; ``agent`` the agent that it runs, if known."""
+        """``holder`` is the process id, or 0; ``agent`` is the agent that it runs, if known."""
         by = ", ".join(word for word in (f"process {holder}" if holder else "", agent) if word)
         super().__init__(
             f"{config} is locked by another thoughtgate wrap{f' ({by})' if by else ''}; end that "
@@ -56,7 +59,7 @@ class FileLock:
     """A lock on one config file; the system releases it when the process ends."""
 
     def __init__(self, config: Path, *, shared: bool = False) -> None:
-        """Take the lock, without waiting; alone, or shared with others.
+        """Take the lock without waiting, exclusively or shared with others.
 
         Raises:
             Locked: another process holds it.
@@ -69,13 +72,17 @@ class FileLock:
 
     def _take(self) -> int:
         for _ in range(_ATTEMPTS):
+            # Never through a link, which a repository can contain: its target would be overwritten.
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.path, flags, 0o600)
             try:
                 _require_own(descriptor, self.path)
                 kind = fcntl.LOCK_SH if self._is_shared else fcntl.LOCK_EX
                 fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                # The previous holder may have removed the file after we had opened it. A lock on
+                # a removed file excludes nobody, so the new file is tried instead.
                 if self._is_current(descriptor):
+                    # For the messages of other processes; a shared lock has no single holder.
                     if not self._is_shared:
                         os.ftruncate(descriptor, 0)
                         os.write(descriptor, str(os.getpid()).encode())
@@ -98,18 +105,21 @@ class FileLock:
             return False
 
     def share(self) -> None:
-        """Let others share the lock. The caller is in ``changing_hands``: this is not one step."""
+        """Let others share the lock.
+
+        The caller holds the ``state_lock``, because ``flock`` may release the lock in between.
+        """
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
         self._is_shared = True
 
     def claim(self, *, shared: bool) -> bool:
-        """Take a shared lock alone; False, with the lock released, if another wrap shares it.
+        """Make a shared lock exclusive; False, with the lock released, if another wrap shares it.
 
-        The caller is in ``changing_hands``: this is not one step.
+        The caller holds the ``state_lock``, because ``flock`` may release the lock in between.
 
         Args:
-            shared: whether another wrap has recorded the file. If none has, a program that is none
-                of ours holds the lock, which must not keep the file from being restored.
+            shared: whether another wrap has recorded the file. If none has, the other holder is a
+                foreign program, which must not keep the file from being restored.
         """
         if self._is_shared and self._descriptor >= 0:
             try:
@@ -122,7 +132,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Release the lock, and remove its file unless others share it; again, nothing happens."""
+        """Release the lock, and remove its file unless others share it; a second call does nothing."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -140,22 +150,29 @@ def _require_own(descriptor: int, path: Path) -> None:
         OSError: it is one of these.
     """
     status = os.fstat(descriptor)
-    # A lock that was just released has no name any more.
+    # No link at all is fine: the holder may just have removed the file.
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise OSError(errno.EINVAL, "not a lock file; remove it", str(path))
 
 
 @contextlib.contextmanager
 def waiting_lock(path: Path, busy: str) -> Iterator[None]:
-    """Hold a lock for a short time, and wait for others that hold it.
+    """Hold a lock that processes of ours need only briefly; wait while another one holds it.
 
     Raises:
-        Conflict: another process keeps it; ``busy`` is the message.
+        Conflict: another process keeps it; ``busy`` is the message. Or its directory belongs to
+            another user, whose journals could name any file of ours.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.parent.stat().st_uid != os.geteuid():
+        raise Conflict(
+            f"{path.parent} belongs to another user; run this command as that user, "
+            "or set THOUGHTGATE_STATE_DIR to your own directory"
+        )
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     deadline = time.monotonic() + _WAIT_FOR_OTHERS_S
     with os.fdopen(os.open(path, flags, 0o600), "w") as file:
+        # Polled, because a blocking flock has no timeout.
         while True:
             try:
                 fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,14 +186,14 @@ def waiting_lock(path: Path, busy: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def changing_hands(state: Path) -> Iterator[None]:
-    """Keep other processes of a state directory from taking or giving back locks on configs.
+def state_lock(state: Path) -> Iterator[None]:
+    """Keep other processes of a state directory from taking or releasing locks on configs.
 
     Raises:
         Conflict: another process keeps it.
     """
     busy = "another thoughtgate wrap or unwrap does not end its change of the configs; try again"
-    with waiting_lock(state / HANDS, busy):
+    with waiting_lock(state / STATE_LOCK, busy):
         yield
 
 
@@ -211,5 +228,7 @@ def _make(directory: Path) -> bool:
 
 def _drop_if_stale(directory: Path) -> None:
     with contextlib.suppress(OSError):
+        # The modification time is what a running owner updates; a monotonic clock has no relation
+        # to it.
         if time.time() - directory.lstat().st_mtime > _STALE_S:
             directory.rmdir()

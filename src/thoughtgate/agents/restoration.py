@@ -1,6 +1,6 @@
 """Restoring config files after a wrap.
 
-A file that nobody else changed gets its original bytes back; in any other file only our entries
+A file that nobody else has changed gets its original bytes back; in any other file only our entries
 are undone. Each file is restored independently; one that fails is reported with the command that
 restores it by hand, and stays in the journal. The caller holds the locks.
 """
@@ -111,9 +111,9 @@ def _restore(record: FileRecord) -> Problem | None:
 def _places(record: FileRecord) -> list[Path]:
     """Return where the file is now.
 
-    An agent may have replaced a link with a file; then both contain our entries. A link that was put
-    in the place of the file or of a directory is not followed, whatever it leads to: whoever put it
-    there would choose the file that gets the entries of this one.
+    An agent may have replaced a link with a file; then both contain our entries. A link that has
+    replaced the file or one of its directories is never followed: whoever made the link would
+    choose the file that gets the entries of this one.
 
     Raises:
         OSError: there is such a link.
@@ -148,7 +148,7 @@ def original_of(current: bytes, record: FileRecord) -> bytes:
         return current
     if now in (record.written, record.superseded):
         backup = None
-        with contextlib.suppress(OSError):  # the agent can put anything in its place
+        with contextlib.suppress(OSError):  # the agent can replace it with anything
             backup = read_or_none(record.backup)
         if backup is not None and digest(backup) == record.original:
             return backup
@@ -158,6 +158,7 @@ def original_of(current: bytes, record: FileRecord) -> bytes:
 def _problem(record: FileRecord, error: OSError | ConfigError) -> Problem:
     command = f"cp {shlex.quote(str(record.backup))} {shlex.quote(str(record.path))}"
     if record.path == record.real and record.path.is_symlink():
+        # cp would follow the link that has replaced the file.
         command = f"rm {shlex.quote(str(record.path))} && {command}"
     message = f"could not be restored ({error}); restore the backup with: {command}"
     return Problem("", message, str(record.path))

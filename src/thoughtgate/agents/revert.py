@@ -55,11 +55,13 @@ def _ours(values: Any, records: Sequence[EntryRecord]) -> Iterator[tuple[KeyPath
         here = by_path.get(path, [])
         # An installation that was interrupted has two records of an entry: before and after it.
         found = next((one for one in here if _begins(argv, one.head)), None)
+        # Somebody may have replaced the program, such as the interpreter, and kept our arguments.
         found = found or next((one for one in here if _begins(argv[1:], one.head[1:])), None)
+        # The entry may have been renamed, moved or copied.
         found = found or next((one for one in records if _begins(argv, one.head)), None)
         known = here[0] if here else None
         if found is None and known is not None:
-            # The entry was given a different command. Its variables are still those of before.
+            # The entry was given a different command, but its variables are still emptied.
             found = replace(known, changes=tuple(filter(_is_variable, known.changes)))
         if found is not None:
             yield path, found
@@ -92,6 +94,7 @@ def _edits_back(
     still_ours = _begins(argv_of(entry), record.head)
     removed = [change for change in record.changes if change.op == "remove"]
     others = [change for change in record.changes if change.op != "remove"]
+    # The others are undone in reverse order, since each was made on the result of those before.
     # Removed keys return in their original order, because each is inserted after its predecessor.
     for change in (*reversed(others), *removed):
         current = lookup(entry, change.keys)

@@ -2,8 +2,8 @@
 
 Takes texts and entries, and returns new texts and records of the changes; writes no file. A
 rewrite changes only the keys that contain an entry's command line and the variables that would
-reach the gate, and records what it changed so that ``revert`` can undo it even if the text has been edited since. Every returned text has
-been parsed again and compared with the intended values.
+reach the gate, and records what it changed so that ``revert`` can undo it even if the text has been
+edited since. Every returned text has been parsed again and compared with the intended values.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -110,7 +110,7 @@ def _head(
     shim_args: ShimArgs,
     remote_command: RemoteCommand | None,
 ) -> list[str] | None:
-    """Return the first words of an entry's new command line; None leaves it ungoverned."""
+    """Return the first words of an entry's new command line, or None to leave it ungoverned."""
     if entry.status != "remote":
         return [*shim_command, *shim_args(entry)]
     offer = remote_command(entry) if remote_command else None
@@ -129,7 +129,7 @@ def _changes(
 
 
 def _refuse_stray_variables(plan: Plan, governed: Collection[ServerEntry]) -> None:
-    """Refuse variables that another file adds to a governed entry, and that nothing empties there.
+    """Refuse variables that another file adds to a governed entry and that are not emptied there.
 
     Raises:
         ConfigError: there are such variables.
@@ -142,7 +142,7 @@ def _refuse_stray_variables(plan: Plan, governed: Collection[ServerEntry]) -> No
             str(entry.layer.path),
         )
         for entry in plan.entries
-        # A file that only an administrator may change is not an agent's or a repository's.
+        # A file that only an administrator may change cannot come from an agent or a repository.
         if entry.id in names and entry.layer.writable and entry not in governed
         for keys in moved_keys(entry.raw)
     ]
@@ -182,7 +182,7 @@ def _stdio_changes(
 def _emptied(entry: ServerEntry, document: ConfigDocument) -> list[EntryChange]:
     """Return the changes that keep variables from the gate.
 
-    They are emptied and not removed, so that order and comments of the file stay.
+    They are emptied and not removed, so that the order and the comments of the file stay.
     """
     return [
         EntryChange("replace", keys, "", old=document.raw((*entry.path, *keys)))
@@ -208,6 +208,7 @@ def _remote_changes(
     if kind is not None:
         stdio = "local" if kind == "remote" else "stdio"
         changes.insert(0, _put(entry, document, ("type",), stdio))
+    # opencode, where "remote" and "local" are the types, has the command line in one array.
     if kind == "remote":
         return [*changes, _put(entry, document, ("command",), head)]
     command = _put(entry, document, ("command",), head[0])
@@ -228,7 +229,7 @@ def _removals(
 
 
 def _finish(file: ConfigFile, document: ConfigDocument, records: list[EntryRecord]) -> FileRewrite:
-    """Make the changes, and check that the text contains these and no others."""
+    """Make the changes, and check that the new text differs in them and nothing else."""
     expected = copy_entries(document.values, [record.path for record in records])
     for record in records:
         for change in record.changes:

@@ -1,6 +1,6 @@
 """Agents that give up on a tool call sooner than a person may take to approve it.
 
-Such an agent withdraws the approval request, and the person who answers later approves nothing.
+Such an agent withdraws the approval request, and a reviewer who answers later approves nothing.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ _CLAUDE_VARIABLE: Final = "MCP_TOOL_TIMEOUT"
 
 
 class ToolTimeout(NamedTuple):
-    """How an agent's config says how long a tool call may take."""
+    """How an agent's config limits the duration of a tool call."""
 
     key: str
     """The key in a server's entry."""
     unit_s: float = 1.0
     default_s: float = 0.0
-    """What applies without the key; 0 if it is longer than anybody waits, or not known."""
+    """The timeout without the key; 0 if it is longer than anybody waits, or unknown."""
 
 
 TIMEOUTS: Final[Mapping[str, ToolTimeout]] = {
@@ -44,7 +44,7 @@ TIMEOUTS: Final[Mapping[str, ToolTimeout]] = {
 
 
 def short_timeouts(plan: Plan, approval_s: float, environ: Mapping[str, str]) -> list[str]:
-    """Return a warning for each timeout of the agent that ends before an approval does."""
+    """Return a warning for each timeout of the agent that is shorter than that of an approval."""
     known = TIMEOUTS.get(plan.search.agent_type)
     if known is None:
         return []

@@ -4,8 +4,8 @@ They are defined on the agent's command line, in an environment variable, or by 
 extensions. The caller warns about them.
 """
 
-import json
 import re
+import shutil
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from itertools import islice
@@ -13,18 +13,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.agents.atomic import read_regular
-from thoughtgate.agents.config_paths import Search, copilot_home, flag_values, gemini_home
+from thoughtgate.agents.config_paths import (
+    Search,
+    claude_settings_directory,
+    copilot_home,
+    flag_values,
+    gemini_home,
+    git_root,
+    main_repository,
+)
 from thoughtgate.agents.entries import UngovernedServer
 from thoughtgate.agents.injection.codex_plugins import plugins_with_servers
+from thoughtgate.agents.injection.records import read_json
 
-_MAX_MANIFEST: Final = 4 * 1024 * 1024
-"""Maximum bytes read of a manifest; real ones have a few kilobytes."""
+_MAX_DEFINITION: Final = 4 * 1024 * 1024
+"""Maximum bytes of a subagent's definition; real ones have a few kilobytes."""
 
 _MAX_SUBAGENTS: Final = 500
-"""Files below one folder that are read, as often as the config files are looked at."""
+"""Maximum files read below one folder; they are read whenever the config files are checked."""
 
 _OWN_SERVERS: Final = re.compile(rb"(?i)mcp-?servers|\\[xuU]")
 """The key of a subagent's servers, or an escape with which YAML could write it."""
+
+_KILO_FILES: Final = ("kilo.json", "kilo.jsonc", "opencode.json", "opencode.jsonc", "mcp.json")
+_MAIN_CHECKOUT: Final = "a file of the main checkout, which Kilo reads in this git work tree too"
 
 _AS_TEXT: Final = "servers given as JSON text; put them into a file"
 
@@ -52,8 +64,8 @@ def _claude_code(search: Search) -> Iterator[UngovernedServer]:
     for value in flag_values(search.argv, "--mcp-config"):
         if value.lstrip().startswith("{"):
             yield UngovernedServer("--mcp-config", _AS_TEXT)
-    home = search.variable_path("CLAUDE_CONFIG_DIR") or search.home / ".claude"
-    installed = _read(home / "plugins" / "installed_plugins.json")
+    home = claude_settings_directory(search)
+    installed = read_json(home / "plugins" / "installed_plugins.json")
     for directory in sorted(set(_install_paths(installed))):
         if (Path(directory) / ".mcp.json").is_file():
             yield UngovernedServer(str(Path(directory) / ".mcp.json"), "servers of a plugin")
@@ -64,6 +76,7 @@ def _claude_code(search: Search) -> Iterator[UngovernedServer]:
 def subagents(*folders: Path) -> Iterator[UngovernedServer]:
     """Return the definitions of subagents, below some folders, that have servers of their own."""
     for folder in dict.fromkeys(folders):
+        # One more than the maximum shows that there are more, without walking a huge tree.
         found = [*islice((folder / "agents").rglob("*.md"), _MAX_SUBAGENTS + 1)]
         for file in sorted(found[:_MAX_SUBAGENTS]):
             if _has_own_servers(file):
@@ -75,7 +88,7 @@ def subagents(*folders: Path) -> Iterator[UngovernedServer]:
 def _has_own_servers(file: Path) -> bool:
     """Tell whether a subagent's head may define servers; YAML can write a key in many ways."""
     try:
-        text = read_regular(file, _MAX_MANIFEST)
+        text = read_regular(file, _MAX_DEFINITION)
     except OSError:  # the agent cannot read it either
         return False
     head = text.removeprefix(BOM_UTF8).lstrip().removeprefix(b"---").partition(b"\n---")[0]
@@ -119,16 +132,24 @@ def _opencode(search: Search) -> Iterator[UngovernedServer]:
 def _kilo(search: Search) -> Iterator[UngovernedServer]:
     if '"mcp"' in search.env.get("KILO_CONFIG_CONTENT", ""):
         yield UngovernedServer("KILO_CONFIG_CONTENT", "servers in an environment variable")
-    yield from kilo_legacy(search)
+    yield from kilo_files(search)
 
 
-def kilo_legacy(search: Search) -> Iterator[UngovernedServer]:
-    """Return the files of Kilo's former format, which it still reads: ``mcp.json`` and ``mcp/``."""
+def kilo_files(search: Search) -> Iterator[UngovernedServer]:
+    """Return the files with servers that Kilo reads and the gate does not.
+
+    These are ``mcp.json`` and ``mcp/`` of its former format, and from a linked git work tree the
+    folders of the main checkout.
+    """
+    main = main_repository(git_root(search.cwd))
+    for folder in (main / ".kilocode", main / ".kilo") if main is not None else ():
+        found = [folder / name for name in _KILO_FILES if (folder / name).is_file()]
+        yield from (UngovernedServer(str(file), _MAIN_CHECKOUT) for file in found)
     reason = "servers in Kilo's former format; move them to kilo.json"
     for base in dict.fromkeys((search.home, search.cwd)):
         for folder in (base / ".kilocode", base / ".kilo"):
             files = [folder / "mcp.json"] if _has_servers(folder / "mcp.json") else []
-            files += [one for one in sorted((folder / "mcp").glob("*.json")) if _read(one)]
+            files += [one for one in sorted((folder / "mcp").glob("*.json")) if read_json(one)]
             yield from (UngovernedServer(str(file), reason) for file in files)
 
 
@@ -140,7 +161,7 @@ def _copilot(search: Search) -> Iterator[UngovernedServer]:
 
 
 def copilot_own(search: Search) -> Iterator[UngovernedServer]:
-    """Return what Copilot has servers from besides its config files and its command line."""
+    """Return the sources of Copilot's servers besides its config files and its command line."""
     yield from _copilot_plugins(search)
     yield from _copilot_builtin(search)
     places = (search.cwd, *search.cwd.parents)
@@ -157,7 +178,10 @@ def _copilot_plugins(search: Search) -> Iterator[UngovernedServer]:
 
 
 def _copilot_builtin(search: Search) -> Iterator[UngovernedServer]:
-    if "--disable-builtin-mcps" not in search.argv:
+    # Without a command line (`doctor`, `status`), report it only if Copilot is installed.
+    program = shutil.which("copilot", path=search.env.get("PATH", ""))
+    is_here = search.argv or program or copilot_home(search).is_dir()
+    if is_here and "--disable-builtin-mcps" not in search.argv:
         yield UngovernedServer(
             "github-mcp-server", "built into Copilot; --disable-builtin-mcps switches it off"
         )
@@ -175,17 +199,7 @@ def _amp(search: Search) -> Iterator[UngovernedServer]:
 
 
 def _has_servers(manifest: Path) -> bool:
-    values = _read(manifest)
-    return isinstance(values, dict) and bool(values.get("mcpServers"))
-
-
-def _read(path: Path) -> Any:
-    """Return a manifest's values, or None if it cannot be read: then the agent ignores it too."""
-    try:
-        with path.open("rb") as file:
-            return json.loads(file.read(_MAX_MANIFEST))
-    except (OSError, ValueError, RecursionError):
-        return None
+    return bool(read_json(manifest).get("mcpServers"))
 
 
 def _install_paths(values: Any) -> Iterator[str]:

@@ -9,8 +9,8 @@ The locks belong to the process: a killed process leaves a journal but no lock, 
 next process that it may restore the files.
 
 A file that a running wrap has rewritten is shared: the next wrap copies its record into a journal
-of its own, and does not write. Whoever is the last to hold the lock restores the file. So at every
-moment the journal of each wrap that uses a file says how to restore it.
+of its own, and does not write. The wrap that is the last to hold the lock restores the file. So at
+every moment the journal of each wrap that uses a file says how to restore it.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from thoughtgate.agents.journal import (
     save_journal,
 )
 from thoughtgate.agents.left_configs import backup_of, is_shared, restore_orphan
-from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock, changing_hands
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, Locked, agent_lock, state_lock
 from thoughtgate.agents.restoration import RestoreOutcome, original_contents, restore_files
 from thoughtgate.agents.rewrite import FileRewrite, Rewrite
 from thoughtgate.errors import ConfigError, Conflict, Problem
@@ -47,7 +47,7 @@ _ATTEMPTS: Final = 5
 """How often the files may change between reading and writing before a wrap gives up."""
 
 _WAIT_S: Final = 5.0
-"""How long to wait for a wrap that is just writing or restoring a file, or governing new servers."""
+"""How long to wait for a wrap that is writing or restoring a file, or adding new servers to it."""
 _POLL_S: Final = 0.02
 
 
@@ -100,6 +100,7 @@ class WrappedConfigs:
         try:
             outcome = self.restore() if self._restore_on_exit else RestoreOutcome()
         finally:
+            # After restoring: whoever gets a lock may take what the file contains as original.
             self.release()
         self.left = outcome.warnings
         if outcome.problems and error is None:
@@ -145,9 +146,9 @@ class WrappedConfigs:
             rewrite = make(self.plan)
             left_out = self._left_out_of_shared(rewrite)
             if left_out:
-                time.sleep(_WAIT_S / _ATTEMPTS)  # the other wrap may be about to take it in
+                time.sleep(_WAIT_S / _ATTEMPTS)  # the other wrap may be about to rewrite it
             elif self._write_all([one for one in rewrite.files if self._is_ours(one)]):
-                with changing_hands(self._state):
+                with state_lock(self._state):
                     self._share()
                 return rewrite
             self._reread()
@@ -158,12 +159,12 @@ class WrappedConfigs:
             else "the config files keep changing; close the agent's other windows and try again"
         )
 
-    def take_in(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Rewrite] | None:
-        """Also rewrite servers that were added since ``write``, also in files that are new.
+    def rewrite_added(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Rewrite] | None:
+        """Also rewrite servers that were added after ``write``, including those in new files.
 
         The files are rewritten as if their servers had been there from the beginning, so that
         restoring gives exactly what they contain now, without our changes. Returns None if a file
-        changes again meanwhile: then the caller tries again later.
+        changes again meanwhile, so that the caller tries again later.
 
         Raises:
             ConfigError: a file cannot be read, edited safely, written or locked.
@@ -175,13 +176,13 @@ class WrappedConfigs:
         plan.require()
         self.plan = plan
         self._lock()
-        with changing_hands(self._state):
+        with state_lock(self._state):
             try:
-                return self._take_in(make, before)
+                return self._rewrite_added(make, before)
             finally:
                 self._share()
 
-    def _take_in(
+    def _rewrite_added(
         self, make: Callable[[Plan], Rewrite], before: Mapping[Path, bytes | None]
     ) -> tuple[Plan, Rewrite] | None:
         plan, rewrite = self.plan, make(self.plan)
@@ -195,14 +196,16 @@ class WrappedConfigs:
         for one in rewrite.files:
             record = _record(one, self._holds.get(one.file.real, ()))
             before_it = known.get(one.file.real, record)
-            # The rest is as the wrap wrote it that rewrote the file first.
+            # The other fields, such as the backup, stay as the wrap that came first recorded them.
             known[one.file.real] = replace(
                 before_it, original=record.original, written=record.written, entries=record.entries
             )
         try:
             self._journal = replace(self._journal, files=tuple(known.values()))
+            # Journals first: if we are killed before the backup is written, its digest does not
+            # match, and restoring undoes the recorded entries in the text instead.
             save_journal(self._journal)
-            self._tell_others(known)
+            self._update_other_journals(known)
             for one in rewrite.files:
                 if one.file.real not in before:
                     self._hide_from_git(one)
@@ -218,12 +221,12 @@ class WrappedConfigs:
         """Restore the files that no other wrap uses; a second call does nothing."""
         if not self._journal.files:
             return RestoreOutcome()
-        with changing_hands(self._state):
+        with state_lock(self._state):
             self._journal = self._saved()
             self._leave_to_others()
             alone = [record for record in self._journal.files if record.real in self._locks]
             outcome = restore_files(replace(self._journal, files=tuple(alone)))
-            for journal in find_journals(self._state)[0]:  # of others who were killed
+            for journal in find_journals(self._state)[0]:  # of wraps that were killed
                 if journal.key != self._journal.key and self._touches(journal):
                     restore_files(journal, self._locks)
         self._journal = replace(self._journal, files=())
@@ -232,7 +235,7 @@ class WrappedConfigs:
     def release(self) -> None:
         """Release the locks."""
         if self._locks:
-            with changing_hands(self._state):
+            with state_lock(self._state):
                 self._leave_to_others()
                 self._give_back(list(self._locks))
         self._holds.clear()
@@ -244,7 +247,7 @@ class WrappedConfigs:
                 del self._locks[real]  # the others restore it
 
     def _give_back(self, files: Iterable[Path]) -> None:
-        """Release locks that we hold alone; a file that is still rewritten stays hidden from git."""
+        """Release locks that we hold exclusively; a file that stays rewritten stays hidden from git."""
         written = {record.real for record in self._journal.files}
         for real in files:
             for held in self._holds.pop(real, ()) if real not in written else ():
@@ -256,7 +259,7 @@ class WrappedConfigs:
         return one.file.real not in self._joined
 
     def _left_out_of_shared(self, rewrite: Rewrite) -> str:
-        """Return an entry of a shared file that the other wrap has not rewritten; empty if none.
+        """Return the key of an entry in a shared file that the other wrap has not rewritten, or "".
 
         Raises:
             Conflict: the other wrap has rewritten an entry in another way.
@@ -277,7 +280,7 @@ class WrappedConfigs:
         return left_out
 
     def _share(self) -> None:
-        """Let other wraps use the rewritten files as well, and give back the other ones."""
+        """Let other wraps use the rewritten files as well, and release the locks on all others."""
         written = {record.real for record in self._journal.files}
         for lock in [lock for real, lock in self._locks.items() if real in written]:
             lock.share()
@@ -290,8 +293,8 @@ class WrappedConfigs:
         except (OSError, ConfigError):
             return self._journal
 
-    def _tell_others(self, records: Mapping[Path, FileRecord]) -> None:
-        """Copy what was changed in shared files into the journals of the other wraps."""
+    def _update_other_journals(self, records: Mapping[Path, FileRecord]) -> None:
+        """Copy the new records of shared files into the journals of the other wraps."""
         for journal in find_journals(self._state)[0]:
             files = tuple(records.get(record.real, record) for record in journal.files)
             if journal.key != self._journal.key and files != journal.files:
@@ -301,7 +304,7 @@ class WrappedConfigs:
         return any(record.real in self._locks for record in journal.files)
 
     def _reread(self) -> None:
-        """Read the files again, and lock and check what is found now."""
+        """Read the files again, and lock and check the files that are found now."""
         if self._joined:
             self._journal = self._saved()
         self.plan = self.plan.reread(original_contents([self._journal]))
@@ -318,7 +321,7 @@ class WrappedConfigs:
             try:
                 while not self._lock_or_join(real):
                     if time.monotonic() > deadline:
-                        FileLock(real).release()  # which names who holds it
+                        FileLock(real).release()  # raises Locked, which names the holder
                     time.sleep(_POLL_S)
             except Locked as error:
                 raise Locked(real, error.holder, self._agent_of(real)) from error
@@ -333,7 +336,7 @@ class WrappedConfigs:
             Locked: the wrap that holds it uses another state directory.
             OSError: the file cannot be locked.
         """
-        with changing_hands(self._state):
+        with state_lock(self._state):
             try:
                 # Before the lock exists, so that git never shows it.
                 self._keep_out_of_commits(real)
@@ -368,7 +371,7 @@ class WrappedConfigs:
         return False
 
     def _keep_out_of_commits(self, real: Path) -> None:
-        """Exclude what lies beside a config, and beside links to it."""
+        """Exclude our files beside a config, and beside links to it, from commits."""
         links = {one.layer.path for one in self.plan.entries if one.layer.real == real} - {real}
         beside = [backup_of(real), real.with_name(real.name + LOCK_SUFFIX)]
         found = [git_worktree.hold(real.parent, beside, real)]
@@ -383,8 +386,8 @@ class WrappedConfigs:
         return AGENTS[journal.agent_type].name if journal and journal.agent_type in AGENTS else ""
 
     def _restore_predecessor(self) -> None:
-        """Restore what is recorded under our key: nobody else has it, so that wrap was killed."""
-        with changing_hands(self._state):
+        """Restore what is recorded under our key: no other running wrap has it, so its wrap is dead."""
+        with state_lock(self._state):
             try:
                 journal = load_journal(self._journal.file)
             except (FileNotFoundError, ConfigError):  # one that cannot be read is reported later
@@ -394,13 +397,13 @@ class WrappedConfigs:
     def _restore_orphans(self) -> None:
         """Restore what killed wraps left in the files that we hold alone."""
         alone = {real: lock for real, lock in self._locks.items() if real not in self._joined}
-        with changing_hands(self._state):
+        with state_lock(self._state):
             journals, problems = find_journals(self._state)
             self.warnings += problems
             for journal in journals:
                 if alone.keys() & {record.real for record in journal.files}:
                     self._restore_orphan(journal, alone)
-                    for real in alone:  # restoring has also removed what kept them out
+                    for real in alone:  # restoring has also removed the lines that excluded them
                         self._keep_out_of_commits(real)
 
     def _restore_orphan(
@@ -471,7 +474,7 @@ class WrappedConfigs:
         """Save the original text. It is unwrapped: ``_refuse_managed`` has checked that."""
         backup = backup_of(one.file.path)
         stale = None
-        with contextlib.suppress(OSError):  # a pipe or the like, which is replaced
+        with contextlib.suppress(OSError):  # not a regular file; it is replaced
             stale = read_or_none(backup)
         if stale is not None and stale != one.file.content:
             message = "overwrote the backup of an earlier wrap"
@@ -484,7 +487,7 @@ def _heads(records: Iterable[EntryRecord]) -> dict[KeyPath, tuple[str, ...]]:
 
 
 def _run_of(record: FileRecord) -> str:
-    """Return the run that the entries of a rewritten file name; it is the same for all of them."""
+    """Return the run file that the entries of a rewritten file name; all of them name the same."""
     for entry in record.entries:
         for option, value in pairwise(entry.head):
             if option == "--run":

@@ -1,4 +1,4 @@
-"""Comparison of two policies: which calls does the new one forward, hold or deny differently.
+"""Comparison of two policies: which calls the new one forwards, holds or denies differently.
 
 Policies are compared by their effect. Both judge every tool that was observed or that either
 policy names, with and without arguments that meet or break the conditions; patterns are probed
@@ -75,6 +75,7 @@ def compare(
     changes += [
         found.change
         for found in compare_exposures(old.visibility, new.visibility)
+        # The probes already show that such a server is loosened.
         if (SOMEBODY if found.server == ANY_SERVER else found.server) not in loosened
     ]
     order = (LOOSENS, UNTOLD, CHANGES, TIGHTENS)
@@ -88,7 +89,7 @@ def _judged(call: Call, before: Verdict, after: Verdict) -> PolicyChange | None:
     if words[0] == words[1] and asked[0] == asked[1]:
         return None
     step = STRICTNESS[words[1]] - STRICTNESS[words[0]]
-    # It is unknown which reviewers approve more readily.
+    # Nobody knows which workflow's reviewers approve more readily.
     effect = TIGHTENS if step > 0 else LOOSENS if step < 0 else UNTOLD
     told = [f"{w} ({a})" if a else w for w, a in zip(words, asked, strict=True)]
     subject = _subject(CallTarget(*call[:3]), call.arguments)
@@ -130,7 +131,7 @@ def _default_effect(old: str, new: str) -> str:
 
 
 def _layers(old: Policy, new: Policy, now: float) -> Iterable[PolicyChange]:
-    """Yield the changes of the further policies, which can only make verdicts stricter."""
+    """Yield the changes of the layered policies, which can only make verdicts stricter."""
     before = {layer.name: layer for layer in old.layers}
     after = {layer.name: layer for layer in new.layers}
     for name in sorted(before.keys() | after.keys()):
@@ -207,7 +208,7 @@ def _limit_effect(old: Limit, new: Limit) -> str:
 
 
 def _kinds_of_limit(limit: Limit) -> int:
-    """Count the ways in which a limit can refuse, except duplicates, which have a number."""
+    """Count the ways in which a limit can refuse, except duplicates, whose period is compared."""
     return sum(part is not None for part in (limit.rate, limit.budget, limit.breaker))
 
 
@@ -281,7 +282,7 @@ _VALUES: Final[dict[str, Callable[[Any], Any]]] = {
     "under": lambda operand: f"{operand[0]}/x",
     "glob": lambda operand: _matching(operand[0]),
 }
-"""For each operator, a function that generates a value which it accepts."""
+"""For each operator, a function that generates a value that the operator accepts."""
 
 
 def _subject(target: CallTarget, arguments: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Proposing a strict policy from observed calls, as a commented config to review.
+"""Proposes a strict policy based on observed calls, as a commented config to review.
 
 Only calls that were observed are proposed; everything else stays denied. Calls that a cautious
 policy would hold, or that were held, are proposed with ``action: approve``. Denied calls are

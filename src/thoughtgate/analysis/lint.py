@@ -16,14 +16,14 @@ ERROR: Final = "error"
 WARNING: Final = "warning"
 
 NEAR: Final = 0.75
-"""How alike two names must be for one to be a misspelling of the other."""
+"""How similar two names must be for one to count as a misspelling of the other."""
 
 
 class LintFinding(NamedTuple):
     """One likely mistake in a config."""
 
     level: str
-    """``error`` for what cannot be intended, ``warning`` for what may be."""
+    """``error`` for what nobody can intend, ``warning`` for what may be intended."""
     problem: Problem
 
 
@@ -61,7 +61,7 @@ def _findings(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 
 
 def _limits(settings: Settings) -> Iterator[tuple[str, Path, str]]:
-    """Find limits that say something without effect, or that end for ever."""
+    """Find limits with keys that have no effect, and budgets that are never renewed."""
     for number, limit in enumerate(settings.limits):
         path = ("limits", number)
         if limit.exact and limit.budget is None and limit.rate is None:
@@ -87,7 +87,7 @@ def _scopes(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 
 
 def _facts(settings: Settings) -> Iterator[tuple[str, Path, str]]:
-    """Find rules that ask for facts which nothing in the config establishes."""
+    """Find rules on facts that nothing in the config establishes."""
     provided = {fact for server in settings.servers.values() for fact in server.provides}
     for number, rule in enumerate(settings.rules):
         for fact in rule.when_facts:
@@ -150,7 +150,7 @@ def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
 def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     """Find rules whose server is spelled almost like one in the config.
 
-    Other servers need no entry: agents' own configs have those of ``wrap`` and ``shim``.
+    Other servers need no entry, because the servers of ``wrap`` and ``shim`` are in agents' configs.
     """
     known = {*settings.servers, "thoughtgate"}
     for section, selecting in (("rules", settings.rules), ("limits", settings.limits)):

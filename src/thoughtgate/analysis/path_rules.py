@@ -1,4 +1,4 @@
-"""Detection of rules on paths that miss some of the paths they are written for."""
+"""Detection of rules on paths that miss some of the paths for which they were written."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Replay: the verdicts that another policy would have given on recorded calls.
+"""Replay: the verdicts that a different policy would have given on recorded calls.
 
 This uses the same engine as the gate and counts limits per run, as the gate did: a call is
 counted when it is forwarded (a held one when it is approved), and its result when it ends. In
@@ -42,7 +42,7 @@ MAX_EXAMPLES: Final = 3
 """Maximum number of example calls per change."""
 
 TICK_S: Final = 0.002
-"""The record's times have milliseconds; the limits of the gate are more precise."""
+"""Tolerance for limits: the record's times are in milliseconds, but the gate's are more precise."""
 
 UNJUDGED: Final = frozenset({"stop", "facts"})
 """Gates that refuse calls whatever the policy says."""
@@ -173,9 +173,9 @@ def replay(
 ) -> list[ReplayOutcome]:
     """Judge recorded calls, including limits; each run in the order that its gate observed.
 
-    A call to a name that no server offered has no outcome, because every policy refuses it; nor
-    has one that a stop order refused.
-    ``follow`` gets the outcomes as they are computed, run by run.
+    A call to a name that no server offered has no outcome, because every policy refuses it; neither
+    has a call that a stop order refused. ``follow`` gets the outcomes as they are computed, run by
+    run.
     """
     runs: dict[str, list[RecordedCall]] = {}
     for recorded in calls:
@@ -193,6 +193,7 @@ def _replay_run(calls: list[RecordedCall], policy: Policy) -> Iterator[ReplayOut
         if recorded.ended is not None:
             steps.append((recorded.ended, recorded, "end"))
     run = _Run(policy)
+    # A moment is ordered by the event's number first, because events may have the same time.
     for moment, recorded, step in sorted(steps, key=lambda one: one[0]):
         if step == "approve":
             run.approve(recorded, moment.at)
@@ -261,7 +262,7 @@ class _Run:
         return verdict
 
     def _limited(self, recorded: RecordedCall, call: Call) -> Verdict | None:
-        """Check the limits; if a millisecond decides, the recorded verdict is used."""
+        """Check the limits; if milliseconds matter, the recorded verdict is used."""
         throttled = recorded.decision == THROTTLE_WORD
         earlier = self._limits.check(call, recorded.at - TICK_S)
         verdict = self._limits.check(call, recorded.at)

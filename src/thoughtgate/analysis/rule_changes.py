@@ -1,4 +1,4 @@
-"""The effect of changed rules on the calls they select, without generating any call.
+"""The effect of changed rules on the calls that they select, without generating any call.
 
 A rule with several names, servers, kinds or words is split into one part for each. The decision
 of a removed part is compared with everything that may decide instead, and the decision of a new
@@ -184,6 +184,7 @@ def _rewritten(
     gone: list[tuple[str, RulePart]], come: list[tuple[str, RulePart]]
 ) -> list[tuple[RulePart, RulePart]]:
     """Pair a removed and an added rule that differ only in their conditions."""
+    # Reversed, so that of several parts for one place the first one is found.
     by_place = {(part.decision, part.place): (effect, part) for effect, part in reversed(come)}
     pairs = []
     for effect, part in gone:
@@ -212,6 +213,7 @@ def _effect(before: set[RuleDecision], after: set[RuleDecision]) -> str:
     least_after, most_after = _span(after)
     if most_after <= least_before and least_after < most_before:
         return LOOSENS
+    # Equally strict is not enough: other reviewers, scopes or masks may allow more.
     if least_after >= most_before and not _differ_at_one_level(before, after):
         return TIGHTENS
     return UNTOLD
@@ -231,7 +233,7 @@ def _differ_at_one_level(before: set[RuleDecision], after: set[RuleDecision]) ->
 
 
 def _moved(before: dict[str, RulePart], after: dict[str, RulePart]) -> Iterator[RuleChange]:
-    """Yield unchanged parts that now precede another one with a different decision."""
+    """Yield unchanged parts that now precede a part with a different decision."""
     place = {text: number for number, text in enumerate(after)}
     kept = [text for text in before if text in place]
     if kept == sorted(kept, key=place.__getitem__):
@@ -276,7 +278,7 @@ def _word_may_occur(word: str | None, name: Glob | None) -> bool:
 
 def _covers(wide: RulePart, narrow: RulePart) -> bool:
     """Tell whether one part certainly selects every call that the other one selects."""
-    # An undetermined condition never matches in a rule that forwards, but in any other rule.
+    # A condition that cannot be decided never matches in a rule that forwards, but does in others.
     alike = wide.decision.action != FORWARD or narrow.decision.action == FORWARD
     return (
         wide.kind in (None, narrow.kind)

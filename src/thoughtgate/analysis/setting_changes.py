@@ -1,8 +1,8 @@
 """The effect of changed settings other than rules and limits.
 
-A table has a function for every setting; most only report that it changes. For settings that
-protect calls, the record or approvals, the effect is reported as loosening or tightening. If it
-cannot be determined, as for another program under the same name, it is ``cannot_be_told``.
+A table has a function for every setting; most only report that the setting changes. For settings
+that protect calls, the record or approvals, the effect is reported as loosening or tightening. If
+it cannot be determined, as for another program under the same name, it is ``cannot_be_told``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ def _approvals(old: Settings, new: Settings) -> Iterator[PolicyChange]:
 
 
 def _timeout_effect(old: WorkflowSettings, new: WorkflowSettings) -> str:
-    """Return the effect of another timeout: it loosens if a timeout approves sooner."""
+    """Return the effect of a changed timeout; one that approves loosens if it comes sooner."""
     if {old.on_timeout, new.on_timeout} != {"approve"}:
         return CHANGES
     return LOOSENS if new.timeout_s < old.timeout_s else TIGHTENS
@@ -83,7 +83,7 @@ def _servers(old: Settings, new: Settings) -> Iterator[PolicyChange]:
     for name in sorted(old.servers.keys() | new.servers.keys()):
         one, other = old.servers.get(name), new.servers.get(name)
         if one is None:
-            # It is unknown which tools a new server offers, and so what the rules decide.
+            # Nobody knows which tools a new server offers, and so what the rules decide about them.
             effect = CHANGES if name == "*" else UNTOLD
             yield PolicyChange(effect, f"servers.{name}", _GONE, _THERE)
             yield from _of_definitions(name, ServerSettings(name), new.servers[name])
@@ -110,7 +110,7 @@ def _with_contents(server: ServerSettings, servers: Mapping[str, ServerSettings]
 
 
 def _of_definitions(name: str, old: ServerSettings, new: ServerSettings) -> Iterator[PolicyChange]:
-    """Yield what a new or removed entry changes for servers that stay: ``*`` is for all others."""
+    """Yield what a new or removed ``*`` changes for the servers that have no entry of their own."""
     if name == "*":
         for key in ("definitions", "silence", "results", "arguments"):
             values = getattr(old, key), getattr(new, key)
@@ -183,7 +183,7 @@ def _untold(_: Any, __: Any) -> str:
 
 
 def _looser(*values: Any) -> Judge:
-    """Return a function for a setting of which these values are the looser ones."""
+    """Return a function for a setting for which these values are the looser ones."""
     return lambda old, new: (
         CHANGES if (old in values) == (new in values) else LOOSENS if new in values else TIGHTENS
     )
@@ -285,7 +285,7 @@ def _auth_type(old: str, new: str) -> str:
 
 
 JUDGED_WHOLE: Final = frozenset({"servers.results", "servers.arguments"})
-"""Settings whose members have no effect of their own: the strictest counts."""
+"""Settings whose members have no separate effect, because the strictest one counts."""
 
 
 def _fewer_facts(old: Iterable[str], new: Iterable[str]) -> str:
@@ -321,8 +321,8 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_changes, "", "console.port console.public_url console.sign_in.sign_out_url separator"),
     # Traces name the tools that are called, and another place may receive them.
     (_untold, "telemetry.", "otlp otlp.endpoint otlp.headers"),
-    # Another store has other approvals and grants; another file may be one that is not kept; other
-    # keys accept other sessions and prompts.
+    # A different store has different approvals and grants; a different file may not be kept;
+    # different keys accept different sessions and prompts.
     (_untold, "", "store audit.file keys.file keys.tokens_env"),
     (_fewer, "audit.", "preview rotate_size rotate_keep"),
     (_shorter, "audit.", "retain_s"),
@@ -333,7 +333,7 @@ _JUDGES: Final[tuple[tuple[Judge, str, str], ...]] = (
     (_untold, "servers.auth.", "client_id client_metadata_url client_secret_env"),
     (_untold, "servers.auth.", "grant issuer scopes"),
     (_untold, "servers.tls.", "ca client_cert client_key"),
-    # It is unknown which reviewers approve more readily.
+    # Nobody knows which reviewers approve more readily.
     (_untold, "approval.", "channel slack webhook options webhook.url webhook.secret_env"),
     (_untold, "approval.slack.", "channel token_env api_url approve_reaction deny_reaction"),
     (_untold, "", "listen.auth.principal_claim default_namespace server_requests"),

@@ -1,4 +1,4 @@
-"""The agent's own prompt as an approval channel: its text and the identity of the reviewer.
+"""The agent's own prompt as an approval channel: its text, and the identity of the reviewer.
 
 The agent's program shows the prompt to the person who uses it. ``core.elicitation`` handles
 the MCP messages.
@@ -28,6 +28,7 @@ def identity(principal: str = "") -> str:
 def prompt_text(approval: Approval) -> str:
     """Return the prompt's text, with invisible characters from agents and servers written out."""
     shown = "\n".join(shown_lines(approval))
+    # Nobody may approve what they cannot see, so a long call can only be denied here.
     if not is_shown_whole(approval, NAME):
         shown = (
             f"{shown[: SHOWN_AT_MOST[NAME]]}…\n"

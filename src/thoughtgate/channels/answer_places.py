@@ -1,7 +1,8 @@
-"""Where people answer approval requests, as text for whoever waits in front of a held call.
+"""Texts that tell people where they can answer an approval request.
 
 Desktop notifications, progress notifications and the agent's own prompt all use these texts. They
-name the tool and the server but no arguments, and hold no secret: the agent reads them, too.
+name the tool and the server, but contain no arguments and no secret, because the agent reads them
+too.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from thoughtgate.core.elicitation import HoldNotice
 from thoughtgate.errors import visible
 
 MAX_NAME: Final = 80
-"""Characters of a tool's or server's name: a notification is a few lines on a small surface."""
+"""Maximum characters of a tool's or server's name: a notification has only a few short lines."""
 
 
 @dataclass(slots=True)
@@ -20,9 +21,9 @@ class AnswerPlaces:
     """The places where the requests of one gate are answered."""
 
     console_url: str = ""
-    """Scheme and host of the console; empty until there is one."""
+    """Scheme and host of the console; empty as long as none is running."""
     tells_agent: bool = True
-    """Whether the agent's program is told what waits."""
+    """Whether the agent's program is told which calls are held."""
 
     def notice(self, approval: Approval) -> HoldNotice:
         """Return what the agent's program is told about a held call."""

@@ -1,4 +1,4 @@
-"""What a package that provides an approval channel is given to make it with.
+"""What the gate passes to a package that provides an approval channel.
 
 A package names a function in the entry-point group ``thoughtgate.channels``. The gate calls
 it once for each workflow that uses the channel, and gets a ``Channel`` back.
@@ -34,7 +34,7 @@ class ChannelContext:
     environ: Mapping[str, str] = field(repr=False)
     """The gate's environment. Options whose names end in ``_env`` name variables with secrets."""
     open_store: Callable[[], AbstractContextManager[VoteStore]] = field(repr=False)
-    """Opens the approval store, where votes go. Each thread needs a store of its own."""
+    """Opens the approval store, which counts votes. Each thread must open its own."""
     say: Callable[[str], None] = field(repr=False)
     """Reports a failure to the operator, in one line without secrets."""
 

@@ -1,8 +1,8 @@
 """Delivery of approval requests to a remote service, and collection of the votes.
 
-The gate only puts requests into a queue, which a thread works off. A service that is down,
-slow or failing therefore delays nobody: the call waits until its own timeout. Votes go to the
-store, as they do from every channel. A ``DeliveryClient`` knows the service's protocol.
+The gate only puts requests into a queue, from which a thread takes them. A service that is down,
+slow or failing therefore delays no other call: the held call waits until its own timeout. Votes go
+to the store, as from every channel. A ``DeliveryClient`` implements the service's protocol.
 """
 
 import queue
@@ -19,6 +19,7 @@ from thoughtgate.errors import StoreError
 RETRY_S: Final = 1.0
 """Pause after the first failure; it doubles with each further one."""
 MAX_RETRY_S: Final = 60.0
+"""The longest pause after repeated failures."""
 MAX_WAIT_S: Final = 600.0
 """The longest ``Retry-After`` that is honoured."""
 SLOWER: Final = 1.3
@@ -29,9 +30,9 @@ but once they have voted, they expect the call to run soon."""
 IDLE_S: Final = 30.0
 """How long the thread sleeps when it has nothing to do; a new request wakes it."""
 STOP_WITHIN_S: Final = 2.0
-"""How long a stopping gate waits for its requests to be marked as withdrawn."""
+"""How long a gate that stops waits until its requests are marked as withdrawn."""
 MAX_SETTLE_TRIES: Final = 5
-"""How often showing an outcome is tried."""
+"""How many times showing an outcome is tried."""
 
 
 class DeliveryError(Exception):
@@ -128,6 +129,7 @@ class DeliveryChannel:
 
     def show_outcome(self, approval: Approval) -> None:
         """Queue the outcome of a request for delivery."""
+        # Without a thread, no request was sent, so no outcome has to be shown.
         if self._thread is not None and approval.channel == self.name:
             self._inbox.put(approval)
 
@@ -155,7 +157,7 @@ class DeliveryChannel:
         return self._is_stopping and not waiting
 
     def _read_inbox(self) -> None:
-        """Wait until the next item is due or something arrives, then read all that is there."""
+        """Wait until the next item is due or something arrives, then read everything in the inbox."""
         due = min((item.due_at for item in self._items.values()), default=time.monotonic() + IDLE_S)
         timeout = max(0.0, min(IDLE_S, due - time.monotonic()))
         try:
@@ -203,17 +205,18 @@ class DeliveryChannel:
     def _step(self, store: VoteStore, item: _Item, client: DeliveryClient) -> None:
         approval = item.approval
         if item.is_settled:
+            # Without a handle, this gate has not sent the request, so there is nothing to update.
             if item.handle:
                 client.send_outcome(approval, item.handle)
             del self._items[approval.id]
             return
         if _is_taken_over(store.get(approval.id), approval):
-            # The gate that holds the call now goes on with the message.
+            # The gate that holds the call now continues with the message.
             del self._items[approval.id]
             return
         if not item.handle:
-            # A restarted gate continues with the message that it sent before, and a gate that
-            # has taken the call over with the one of the gate that died.
+            # A restarted gate continues with the message that it sent before; a gate that has taken
+            # over the call continues with the message of the gate that died.
             item.handle = store.handle(approval.id, self.name)
         if not item.handle:
             item.handle = client.send_request(approval)
@@ -228,7 +231,7 @@ class DeliveryChannel:
             item.is_settled = True
 
     def _count(self, store: VoteStore, item: _Item, votes: Sequence[Vote]) -> None:
-        # Each poll returns all votes; one that the store refused would be reported every time.
+        # Each poll returns all votes, so a refused one would be reported again with every poll.
         fresh = [vote for vote in votes if (vote.by, vote.approve) not in item.seen]
         if not fresh:
             return

@@ -1,8 +1,8 @@
 """Desktop notifications about approval requests: the person at this desktop learns that a call waits.
 
-Nobody answers here. A thread of its own starts the desktop's notification program, without a
-shell and with every text as an argument of its own. Other users of the machine can read those
-arguments, so they hold no secret and none of the call's arguments.
+Requests cannot be answered here. A separate thread starts the desktop's notification program,
+without a shell and with each text as a separate argument. Other users of the machine can read those
+arguments, so they contain no secret and none of the call's arguments.
 """
 
 import os
@@ -19,13 +19,13 @@ from thoughtgate.core.approval import Approval
 NAME: Final = "desktop"
 
 DIRECTORIES: Final = ("/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin")
-"""Where the program is looked for. Not in ``PATH``: of a gate that an agent starts, the agent set it."""
+"""Where the program is looked for; not in ``PATH``, which the agent sets if it starts the gate."""
 
 PAUSE_S: Final = 10.0
-"""Shortest time between two notifications; what is held in between is in the next one."""
+"""Shortest time between two notifications; calls held in between are in the next one."""
 
 GIVE_UP_S: Final = 10.0
-"""How long the program may take; a notification service that hangs must not keep it for ever."""
+"""How long the program may take; a notification service that hangs must not block the thread."""
 
 STOP_WITHIN_S: Final = 1.0
 
@@ -37,7 +37,7 @@ _PASSED_ON: Final = (
     "HOME",
     "LANG",
 )
-"""All that the program needs of the gate's environment, which may hold secrets."""
+"""All that the program needs from the gate's environment, the rest of which may contain secrets."""
 
 _SCRIPT: Final = (
     "on run argv",
@@ -49,6 +49,7 @@ _SCRIPT: Final = (
 
 def find_program(environ: Mapping[str, str], platform: str = sys.platform) -> str:
     """Return the path of the notification program; empty without a desktop session of this user."""
+    # The person is at another machine, where a notification on this one would not be seen.
     if any(environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY")):
         return ""
     name = "osascript" if platform == "darwin" else "notify-send"
@@ -68,7 +69,7 @@ def command_line(program: str, title: str, body: str) -> list[str]:
 
 
 class DesktopNotifications:
-    """A channel that only tells; its thread starts with the first request."""
+    """A channel that only notifies; its thread starts with the first request."""
 
     name = NAME
 
@@ -81,7 +82,7 @@ class DesktopNotifications:
         *,
         pause_s: float = PAUSE_S,
     ) -> None:
-        """``program`` is from ``find_program``; ``say`` reports that it fails, once."""
+        """``program`` comes from ``find_program``; ``say`` reports its first failure."""
         self._program = program
         self._environ = {name: environ[name] for name in _PASSED_ON if name in environ}
         self._places = places
@@ -90,7 +91,7 @@ class DesktopNotifications:
         self._lock = threading.Lock()
         self._untold: dict[str, Approval] = {}
         """Requests that are open and in no notification yet."""
-        self._news = threading.Event()
+        self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -98,7 +99,7 @@ class DesktopNotifications:
         """Queue a request for the next notification."""
         with self._lock:
             self._untold[approval.id] = approval
-        self._news.set()
+        self._wake.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
             self._thread.start()
@@ -111,14 +112,15 @@ class DesktopNotifications:
     def stop(self) -> None:
         """End the thread; a notification program that is running ends by itself."""
         self._stopping.set()
-        self._news.set()
+        self._wake.set()
         if self._thread is not None:
             self._thread.join(STOP_WITHIN_S)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            self._news.wait()
-            self._news.clear()
+            self._wake.wait()
+            # Cleared before the requests are read, so that no later request is missed.
+            self._wake.clear()
             with self._lock:
                 fresh, self._untold = list(self._untold.values()), {}
             if not fresh or self._stopping.is_set():
@@ -164,7 +166,7 @@ def _has_bus(environ: Mapping[str, str]) -> bool:
 
 
 def _has_console() -> bool:
-    """Tell whether the graphical session of this Mac is this user's; it owns the console then."""
+    """Tell whether the graphical session of this Mac is this user's, who then owns the console."""
     try:
         return Path("/dev/console").stat().st_uid == os.getuid()
     except OSError:

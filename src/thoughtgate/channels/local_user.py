@@ -6,7 +6,7 @@ import pwd
 
 def login_name() -> str:
     """Return the login that this process runs as, or the user id if it has no name."""
-    # Not from $USER or $LOGNAME: whoever starts the process can set those to any name.
+    # Not from $USER or $LOGNAME, which the program that starts this process can set to any name.
     uid = os.getuid()
     try:
         return pwd.getpwuid(uid).pw_name

@@ -31,7 +31,7 @@ TIMEOUT_S: Final = 10
 """Timeout of one Slack API call."""
 
 MAX_REPLIES: Final = 200
-"""How many replies of a thread are read; an approval is not a conversation."""
+"""Maximum replies of a thread that are read; an approval needs only a few."""
 
 _GONE: Final = frozenset(
     {"message_not_found", "thread_not_found", "channel_not_found", "is_archived"}
@@ -39,7 +39,7 @@ _GONE: Final = frozenset(
 """API errors after which nobody can answer the message."""
 
 _SLACKBOT: Final = "USLACKBOT"
-"""Slack's own bot, which ``users.info`` calls a person."""
+"""Slack's own bot, which ``users.info`` does not mark as a bot."""
 _NOT_PERMITTED: Final = frozenset({"missing_scope", "not_allowed_token_type"})
 _NO_SUCH_USER: Final = frozenset({"user_not_found", "user_not_visible"})
 
@@ -111,7 +111,7 @@ class SlackClient:
         return [vote for vote in votes if self._is_person(vote.by, approval)]
 
     def send_outcome(self, approval: Approval, handle: str) -> None:
-        """Replace the message that asked with the outcome."""
+        """Replace the request's message with the outcome."""
         channel, ts = _parse_handle(handle)
         self._call(
             "chat_update",
@@ -157,7 +157,7 @@ class SlackClient:
         if user in {self._own_user, _SLACKBOT}:
             return False
         if approval.approvers and not {user, by} & set(approval.approvers):
-            return True  # whoever that is: the approval refuses the vote and says so
+            return True  # a person or not: the approval refuses the vote and says so
         if user not in self._people:
             try:
                 found = self._call("users_info", user=user).get("user")
@@ -165,7 +165,7 @@ class SlackClient:
                 if error.code in _NO_SUCH_USER:
                     found = None
                 elif error.code in _NOT_PERMITTED and approval.approvers:
-                    return True  # the operator has named this user in the config
+                    return True  # the operator named this user in the config
                 else:
                     raise
             self._people[user] = isinstance(found, dict) and not (

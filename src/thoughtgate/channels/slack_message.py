@@ -4,6 +4,7 @@ Tool names and arguments come from agents, so they are escaped, made visible, ke
 the code block around them, and truncated to Slack's limits.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,8 +25,8 @@ from thoughtgate.errors import visible
 MAX_HEADER: Final = 150
 MAX_FIELD: Final = 300
 """Slack allows 2,000 characters; nobody reads a longer field than this."""
-MAX_TEXT: Final = 300
-"""Maximum characters of the notification text."""
+_FENCE: Final = re.compile("`(?=``)")
+"""A backtick that begins three: they would end a code block."""
 
 Block = dict[str, Any]
 
@@ -43,9 +44,9 @@ _NO: Final = frozenset({"deny", "denied", "no", "reject", "rejected", "refuse"})
 
 def request_text(approval: Approval) -> str:
     """Return the one-line text that Slack shows in a notification."""
-    tool, server = visible(approval.tool), visible(approval.server)
-    text = f"Approval {approval.id}: {_cut(tool, 120)} on {_cut(server, 60)}"
-    return text[:MAX_TEXT]
+    # Cut before it is escaped, so that no "&amp;" is cut in half.
+    tool, server = _cut(visible(approval.tool), 120), _cut(visible(approval.server), 60)
+    return f"Approval {approval.id}: {escape(tool)} on {escape(server)}"
 
 
 def request_blocks(
@@ -54,6 +55,7 @@ def request_blocks(
     """Return the blocks of the message that asks for approval."""
     people = " ".join(f"<@{each}>" for each in mention)
     needs = f", {approval.required} people must agree" if approval.required > 1 else ""
+    # Slack shows the time in each reader's own zone.
     until = f"<!date^{int(approval.expires_at)}^{{time_secs}}|in time>"
     how = (
         f"React with :{approve}: to approve or :{deny}: to deny, or reply here with "
@@ -118,7 +120,8 @@ def _call_blocks(approval: Approval) -> list[Block]:
         {
             "type": "section",
             "fields": [
-                _mrkdwn(f"*{name}*\n{escape(_cut(value, MAX_FIELD))}")
+                # On one line: the agent chose some of them, and a second line could name a field.
+                _mrkdwn(f"*{name}*\n{escape(_cut(visible(value), MAX_FIELD))}")
                 for name, value in fields
                 if value
             ],
@@ -129,8 +132,8 @@ def _call_blocks(approval: Approval) -> list[Block]:
 
 def _call(approval: Approval) -> str:
     """Return the whole call in a code block, or its beginning and a note."""
-    # Three backticks would end the code block, and the rest would look like our own text.
-    shown = escape("\n".join(shown_lines(approval)).replace("```", "` ` `"))
+    # Behind the end of the code block, the rest would look like our own text.
+    shown = escape(_FENCE.sub("` ", "\n".join(shown_lines(approval))))
     if is_shown_whole(approval, "slack"):
         return f"```{shown}```"
     cut = shown[: SHOWN_AT_MOST["slack"]]

@@ -16,9 +16,14 @@ from thoughtgate.wire.json_text import lay_out_part, pretty_json
 
 NAME: Final = "terminal"
 
-CHOICES: Final = (
-    "[y]es  [n]o REASON  [s]ession: this call  [t]ool: for this session  [w]hole call  [l]ater"
-)
+CHOICES: Final = """
+  y  approve this call
+  n  deny it; a reason may follow: n not today
+  s  approve, and the same call again until the session ends
+  t  approve, and any call of this tool until the session ends
+  w  show the whole call
+  l  decide later
+Type a letter and press Enter: """
 
 MAX_LINES: Final = 40
 """Maximum lines of arguments in a prompt; the answer ``w`` and ``approvals show`` print all."""
@@ -58,7 +63,7 @@ def parse_answer(line: str) -> Answer | None:
 
 
 def render_question(approval: Approval, now: float, *, whole: bool = False) -> str:
-    """Return a question as a block of lines."""
+    """Return an approval request as a block of lines."""
     session = f", session {approval.session}" if approval.session else ""
     facts = [
         (approval.kind, f"{approval.tool} on {approval.server}"),

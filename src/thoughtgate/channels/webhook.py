@@ -34,7 +34,6 @@ TIMEOUT_S: Final = 10.0
 
 POLL_S: Final = 5.0
 
-_OK: Final = 200
 _LATER: Final = (202, 204)
 _GONE: Final = (404, 410)
 """The webhook no longer knows the approval request."""
@@ -92,7 +91,7 @@ class WebhookClient:
         # The decision must repeat the digest, so it cannot be applied to a different call.
         shown = {
             **approval_object(approval),
-            # For a receiver that shows it to people: every character can be seen.
+            # For a receiver that shows the call to people: every character is visible in it.
             "text": "\n".join(shown_lines(approval)),
             "can_approve": is_shown_whole(approval, NAME),
         }
@@ -115,6 +114,7 @@ class WebhookClient:
         """Return the vote in a response; one that is not signed for this request is ignored."""
         now = self._clock()
         decision = parse_decision(response, now)
+        # Any other response, such as an acknowledgement, means that nobody has decided yet.
         if not isinstance(decision, WebhookDecision):
             return []
         signature = read_signature(headers)

@@ -74,6 +74,7 @@ def signature_error(
         return "wrong signature"
     if not MIN_NONCE <= len(nonce) <= MAX_NONCE:
         return "wrong nonce"
+    # Cut before it is converted: converting a very long number takes long, or fails.
     if not timestamp.isdecimal() or abs(now - int(timestamp[:12])) > WINDOW_S:
         return "out of date"
     return ""

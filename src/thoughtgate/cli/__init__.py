@@ -1,1 +1,1 @@
-"""One file a command."""
+"""The command line: one module per command, and what the commands share."""

@@ -1,7 +1,7 @@
 """Which commands run in a shell that a governed agent started, and which only a person may run.
 
-Commands that answer approval requests, accept changes or edit the config are for people. A
-command that is not in the table is refused as well, so a forgotten line cannot free an agent.
+Only people may run commands that answer approval requests, accept changes or edit the config. A
+command that is not in the table is refused as well, so that a forgotten entry gives an agent nothing.
 """
 
 import functools
@@ -20,7 +20,7 @@ WHO_MAY_RUN: Final = {
     "approvals deny": PERSON,
     "approvals grants add": PERSON,
     "approvals grants list": ANYBODY,
-    "approvals grants revoke": ANYBODY,  # the next call needs approval again
+    "approvals grants revoke": ANYBODY,  # it only makes the next call need approval again
     "approvals list": ANYBODY,
     "approvals show": ANYBODY,
     "approvals watch": PERSON,
@@ -30,9 +30,9 @@ WHO_MAY_RUN: Final = {
     "audit stats": ANYBODY,
     "audit tail": ANYBODY,
     "audit verify": ANYBODY,
-    "completion": PERSON,  # it writes to the start files of shells
-    "console": PERSON,  # it prints a link that signs in whoever opens it
-    "demo": ANYBODY,  # it has a state directory of its own
+    "completion": PERSON,  # it writes to the startup files of shells
+    "console": PERSON,  # it prints a link that signs in anybody who opens it
+    "demo": ANYBODY,  # it has its own state directory
     "doctor": ANYBODY,
     "facts clear": PERSON,
     "facts list": ANYBODY,
@@ -59,7 +59,7 @@ WHO_MAY_RUN: Final = {
     "servers remove": PERSON,
     "shim": ANYBODY,
     "status": ANYBODY,
-    "tools accept": PERSON,  # an agent must not accept what its own servers say
+    "tools accept": PERSON,  # an agent must not accept definitions of its own servers
     "tools check": ANYBODY,
     "tools diff": ANYBODY,
     "tools list": ANYBODY,
@@ -67,23 +67,23 @@ WHO_MAY_RUN: Final = {
     "tools refuse": PERSON,
     "stop": ANYBODY,  # it can only refuse calls
     "trust": PERSON,
-    "tui": ANYBODY,  # it refuses decisions by itself
+    "tui": ANYBODY,  # it checks itself who makes a decision
     "uninstall": PERSON,
     "unwrap": PERSON,
     "validate-config": ANYBODY,
     "wrap": ANYBODY,
 }
-"""Command -> who may run it in a shell that a governed agent started."""
+"""Who may run each command in a shell that a governed agent started."""
 
 UNATTENDED: Final = {"unwrap": ("key", "config_path")}
-"""Command -> the option with which the gate itself runs it, and one that it never uses then.
+"""The option with which the gate itself runs a command, and one that it never adds to the first.
 
-With the first, ``unwrap`` restores only what a wrap that was killed left behind; with the second
-also a file without a journal."""
+With the first, ``unwrap`` restores only what a killed wrap left behind; with the second, also a file
+without a journal."""
 
 
 def guard_commands(program: Any, name: str) -> None:
-    """Make every command of a typer program check first who runs it."""
+    """Make every command of a typer program first check who runs it."""
     for path, command in walk_commands(program, name):
         if WHO_MAY_RUN.get(path) != ANYBODY:
             command.callback = _guarded(path, command.callback)

@@ -57,11 +57,9 @@ COMMANDS: Final = (
     Command("init", "init", "Write a starter config."),
     Command("approvals", "approvals", "List approval requests and answer them."),
     Command("limits", "limits", "Show how much of each limit is used; reset limits."),
-    Command("stop", "orders.stop", "Refuse calls of a server, a principal or all, at every gate."),
-    Command("resume", "orders.resume", "Let what was stopped go on."),
-    Command(
-        "facts", "orders.facts", "Show and clear what is known about the data agents have seen."
-    ),
+    Command("stop", "orders.stop", "Refuse all calls, or those of a server or principal."),
+    Command("resume", "orders.resume", "Accept stopped calls again."),
+    Command("facts", "orders.facts", "Show and clear which kinds of data agents have seen."),
     Command("console", "console", "Answer approval requests and watch traffic in the browser."),
     Command("audit", "audit.group", "Follow, query, verify and export the record."),
     Command(
@@ -94,10 +92,10 @@ def run(argv: Sequence[str]) -> int:
         return exit_code(error)
     except KeyboardInterrupt as error:
         return exit_code(error)
-    except BrokenPipeError as error:  # the reader of our output is gone, so there is nobody to tell
+    except BrokenPipeError as error:  # the reader of our output is gone, so nothing can be reported
         sys.stdout = None  # the interpreter would try to flush it again
         return exit_code(error)
-    except Exception as error:  # noqa: BLE001  the outer edge of the process: a bug becomes an exit code, never output on stdout
+    except Exception as error:  # noqa: BLE001 - the outer edge of the process: a bug becomes an exit code, never output on stdout
         traceback.print_exc(file=sys.stderr)
         return exit_code(error)
 
@@ -117,7 +115,7 @@ def _dispatch(argv: list[str]) -> int:
         sys.stderr.write(_help())
         return EXIT_FAILURE
     kind = "option" if name.startswith("-") else "command"
-    import difflib  # only for a mistake, so that no command has to load it
+    import difflib  # loaded only for a mistyped name
 
     near = difflib.get_close_matches(name, [one.name for one in COMMANDS], n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
@@ -139,7 +137,7 @@ def _run_command(command: Command, arguments: list[str]) -> int:
     module = importlib.import_module(f"thoughtgate.cli.{command.module}")
     program = get_command(module.app)
     guard_commands(program, command.name)
-    # If stdout carries MCP, the help text must go to stderr.
+    # With --stdio, an agent reads stdout as MCP, so the help text must go to stderr.
     needs_stderr = "--stdio" in arguments and _asks_help(arguments)
     with contextlib.redirect_stdout(sys.stderr if needs_stderr else sys.stdout):
         program.main(arguments, prog_name=f"thoughtgate {command.name}")

@@ -141,7 +141,7 @@ def approve(
 ) -> None:
     """Approve a call. It runs once, with exactly these arguments."""
     wanted = _remember(remember, scope)
-    # An approval for this call alone leaves no grant behind.
+    # An approval for this call alone needs no grant.
     kept = wanted if wanted.lifetime != ONCE else None
     _decide(ident, approve_=True, reason=reason, remember=kept, config=config, json_=json_)
 
@@ -261,7 +261,7 @@ def _decide(
 
 @contextmanager
 def _store(config: str | None) -> Iterator[ApprovalStore]:
-    """Open the store and close requests that nobody is waiting for, so that none is shown."""
+    """Open the store, and close requests that nobody waits for, so that they are not shown."""
     with closing(open_store(find_store(config))) as store:
         _settle(store)
         yield store
@@ -280,6 +280,7 @@ def _changes(store: ApprovalStore) -> Iterator[Approval]:
         _settle(store)
         for changed in store.since(rev) if store.changed() else ():
             rev = changed.rev
+            # The first look returns the whole history, of which only open requests are of interest.
             if not first or changed.status == PENDING:
                 yield changed
         first = False

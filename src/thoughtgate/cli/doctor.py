@@ -20,10 +20,10 @@ from thoughtgate.agents.installs.installed_configs import InstalledConfigs
 from thoughtgate.agents.installs.survey import BROKEN, INSTALLED, NOT_GOVERNED
 from thoughtgate.agents.journal import find_journals
 from thoughtgate.agents.left_configs import is_live
-from thoughtgate.agents.locks import changing_hands
+from thoughtgate.agents.locks import state_lock
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import counted, write_report
-from thoughtgate.errors import EXIT_CONFIG, ConfigError, StoreError, UsageError, visible
+from thoughtgate.errors import EXIT_CONFIG, ConfigError, Conflict, StoreError, UsageError, visible
 from thoughtgate.gate.config_requirements import missing_requirements
 from thoughtgate.gate.open_governor import record_place
 from thoughtgate.gate.run_file import has_ended, read_run_file, runs_directory
@@ -136,9 +136,14 @@ def _check_record(place: str, state: Path) -> Iterator[Finding]:
 
 
 def _check_wraps(state: Path) -> Iterator[Finding]:
-    with changing_hands(state):
-        journals, problems = find_journals(state)
-        live = {one.key for one in journals if not has_ended(one.pid) and is_live(one)}
+    try:
+        # Under the lock, so that a wrap that starts or ends now is not taken for a killed one.
+        with state_lock(state):
+            journals, problems = find_journals(state)
+            live = {one.key for one in journals if not has_ended(one.pid) and is_live(one)}
+    except Conflict as error:
+        yield Finding("wraps", ok=False, message=str(error))
+        return
     for problem in problems:
         yield Finding("wraps", ok=False, message=str(problem), fix="thoughtgate unwrap")
     for journal in journals:
@@ -153,7 +158,7 @@ def _check_wraps(state: Path) -> Iterator[Finding]:
 
 
 def _check_injected() -> Iterator[Finding]:
-    """Find private files of wraps that were killed."""
+    """Find private files that killed wraps left behind."""
     for folder in stale_folders(os.environ):
         message = f"{folder} is left over from a wrap that was killed"
         yield Finding("wraps", ok=False, message=message, fix="thoughtgate unwrap")
@@ -175,7 +180,7 @@ def _check_ways() -> Iterator[Finding]:
 
 
 def _check_entries() -> Iterator[Finding]:
-    """Look into the configs of all agents: whether they can be read, and into every entry."""
+    """Check that the configs of all agents can be read, and check every entry in them."""
     wrapped = {
         (record.real, entry.path)
         for journal in find_journals(Path(state_directory(os.environ)))[0]
@@ -214,7 +219,7 @@ def _governed(entry: ServerEntry, wrapped: Container[tuple[Path, KeyPath]]) -> s
 
 
 def _check_entry(entry: ServerEntry, wrapped: Container[tuple[Path, KeyPath]]) -> Iterator[Finding]:
-    """Check an entry that starts a shim: nothing may replace it, and its program must be there."""
+    """Check an entry with a shim: nothing may replace the shim, and its program must exist."""
     where = f"{'.'.join(entry.path)} in {entry.layer.path}"
     if entry.skipped and sets_environment(entry.raw, filled=True):
         message = f"{where} sets variables that can replace or redirect its shim"
@@ -226,7 +231,7 @@ def _check_entry(entry: ServerEntry, wrapped: Container[tuple[Path, KeyPath]]) -
         yield Finding("shims", ok=False, message=message, fix=fix)
     words = argv_of(entry.raw)
     is_shim = bool(entry.skipped) or entry.status == "managed"
-    # Of a name without a path it is unknown where the agent looks.
+    # For a name without a path, nobody knows where the agent looks for the program.
     is_missing = (
         bool(words) and Path(str(words[0])).is_absolute() and not os.access(words[0], os.X_OK)
     )
@@ -273,6 +278,9 @@ def _check_run_files() -> Iterator[Finding]:
 def _check_stores(state: Path) -> Iterator[Finding]:
     for path in sorted(state.glob("*.db")):
         try:
+            if not path.is_file():  # opening a pipe would wait for its writer
+                raise sqlite3.OperationalError("not a regular file")
+            # Read-only, so that checking a store never creates or changes it.
             with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as base:
                 answer = base.execute("PRAGMA quick_check").fetchone()[0]
         except sqlite3.Error as error:

@@ -25,8 +25,8 @@ Options:
   --audit stderr|FILE   Where to write the record. Default: a file in the state
                         directory.
   --run KEY             Use the governance service of this run (set by wrap).
-  --entry KEY           Give the server the variables that wrap or install keeps
-                        for this entry (set by them).
+  --entry KEY           Give the server the variables that were stored for this
+                        entry (set by wrap and install).
   --skip N              Leave out the first N words of COMMAND: another shim in
                         front of the server (set by wrap and install).
   --governance-endpoint URL

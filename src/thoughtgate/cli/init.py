@@ -93,5 +93,5 @@ def _trust(target: Path) -> None:
     except ThoughtGateError as error:
         sys.stderr.write(f"Not trusted, so in a working directory it can only tighten: {error}\n")
         return
-    if target.absolute().parent == Path.cwd():
+    if target.absolute() == Path.cwd() / FILE_NAME:  # any other is read only where it is named
         sys.stderr.write("It is trusted as it is; after you edit it, run: thoughtgate trust\n")

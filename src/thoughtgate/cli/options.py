@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they have the same names and help texts."""
+"""Options that several commands share, so that their names and help texts are the same."""
 
 import os
 import sys
@@ -69,8 +69,8 @@ def read_config(config: str | None, *, profile: str = "") -> "Loaded":
 def find_store(config: str | None) -> "StoreLocation":
     """Return the store of the config that ``-c`` names, or of the one found in the default places.
 
-    A config that is found and cannot be read must not keep a person from answering: the store in
-    the state directory is used then.
+    If a config is found but cannot be read, a person must still be able to answer requests: then
+    the store in the state directory is used.
 
     Raises:
         ConfigError: the config that ``-c`` names cannot be read.
@@ -101,7 +101,7 @@ def read_gate_config(
     by_agent: bool,
     has_floor: bool = True,
 ) -> tuple["Loaded", dict[str, str]]:
-    """Load the config of a gate; also return the environment that it goes by.
+    """Load the config of a gate; also return the environment that the gate uses.
 
     ``by_agent`` says that an agent starts the gate, so that its environment must not loosen it.
 

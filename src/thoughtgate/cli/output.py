@@ -11,7 +11,7 @@ from typing import Any, Final
 from thoughtgate.errors import visible
 
 REFRESH_S: Final = 1.0
-"""How often ``--watch`` looks again."""
+"""How often ``--watch`` reads the result again."""
 
 _CLEAR: Final = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -39,9 +39,9 @@ def watch_report(
 ) -> None:
     """Print a result like ``write_report``; with ``watch``, again whenever it has changed.
 
-    A terminal shows the newest result only. Elsewhere each is printed below the one before; as
-    JSON, each is one line, so that a program can read them one by one. ``nothing`` says on stderr
-    that there is nothing to show, because a program that reads stdout expects rows there.
+    A terminal shows only the newest result. Elsewhere, each result is printed below the previous
+    one; as JSON, each is one line, so that a program can read them one by one. An empty result is
+    reported with ``nothing`` on stderr, because a program that reads stdout expects rows there.
     """
     shown = None
     clears = watch and not as_json and sys.stdout.isatty()
@@ -68,7 +68,7 @@ def create_file(path: Path, text: str) -> None:
     Raises:
         FileExistsError: there is such a file or link; it is not changed.
     """
-    # O_EXCL also refuses to follow a symlink, so the target of a link is never overwritten.
+    # O_EXCL does not follow a symbolic link either, so the target of a link is never overwritten.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -15,7 +15,7 @@ SHOWN_EVERY_S: Final = 0.1
 """Minimum time between two updates."""
 
 COUNTED: Final = 1000
-"""Items between two reads of the clock, which would otherwise cost more than the work."""
+"""Items between two reads of the clock; reading it for each would cost more than the work."""
 
 _COLUMNS: Final = 80
 """Width to assume for a terminal that does not report its own."""

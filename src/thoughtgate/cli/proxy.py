@@ -2,13 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
-from typer import Exit, Option
+from typer import Context, Exit, Option
 
 from thoughtgate.cli.options import (
+    HELP_NAMES,
     ConfigOption,
     ProfileOption,
     StateDirOption,
@@ -18,6 +20,7 @@ from thoughtgate.cli.options import (
 )
 from thoughtgate.cli.output import say as say_on_stderr
 from thoughtgate.core.answers import RELAY_KEY
+from thoughtgate.errors import UsageError, visible
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
@@ -34,14 +37,23 @@ _EXAMPLES = examples(
 )
 
 
+_AuditOption = Annotated[
+    str, Option(metavar="stderr|stdout|FILE", help="Where to write the record.")
+]
+
+
 class _Flags(TypedDict):
     profile: str
     state_dir: str
     has_floor: bool
 
 
-@app.command(epilog=_EXAMPLES)
+@app.command(
+    epilog=_EXAMPLES,
+    context_settings={"allow_extra_args": True, "help_option_names": HELP_NAMES},
+)
 def proxy(
+    context: Context,
     config: ConfigOption = None,
     server: Annotated[
         str, Option(metavar="ID", help="Server in the config; needed if there are several.")
@@ -62,9 +74,7 @@ def proxy(
     ] = 0,
     profile: ProfileOption = "",
     state_dir: StateDirOption = "",
-    audit: Annotated[
-        str, Option(metavar="stderr|stdout|FILE", help="Where to write the record.")
-    ] = "",
+    audit: _AuditOption = "",
 ) -> None:
     """Put one MCP server behind the gate.
 
@@ -74,7 +84,8 @@ def proxy(
     from thoughtgate.proxy.http import plan_proxy
     from thoughtgate.proxy.run import WORKER, run_proxy
 
-    # The proxy that wrap puts behind a shim only forwards: the shim's service judges.
+    _refuse_command(context.args)
+    # The proxy that wrap puts behind a shim only forwards: the shim's service makes the decisions.
     is_behind_shim = stdio and is_remotes_file(config or "", state_dir)
     flags = _Flags(profile=profile, state_dir=state_dir, has_floor=not is_behind_shim)
     loaded, environ = read_gate_config(config, by_agent=stdio, **flags)
@@ -108,6 +119,15 @@ def proxy(
     raise Exit(code)
 
 
+def _refuse_command(words: Sequence[str]) -> None:
+    """Refuse a server's command, which only ``shim`` accepts, and say how to run it."""
+    if words:
+        raise UsageError(
+            "proxy takes the server from a config; write it there with: thoughtgate servers add"
+            f" --id NAME -- {visible(shlex.join(words))}; over stdio alone, use thoughtgate shim"
+        )
+
+
 def _accepted(
     loaded: Loaded,
     environ: dict[str, str],
@@ -116,7 +136,7 @@ def _accepted(
     stdio: bool,
     profile: str,
 ) -> Loaded:
-    """Return the config to start with, if no address on the command line shows an operator."""
+    """Return the config to start with; only a person would have given an address to listen on."""
     return keep_accepted(
         loaded,
         environ,

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 from typer import Exit, Option
@@ -16,6 +17,7 @@ from thoughtgate.cli.options import (
     require_choice,
 )
 from thoughtgate.cli.output import say as say_on_stderr
+from thoughtgate.config.settings import Settings
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.operator_log import operator_messages
 from thoughtgate.gate.policy_files.accepted_policy import keep_accepted
@@ -71,6 +73,7 @@ def serve(
         say(f"warning: {warning}")
     if level in {"", "debug", "info"}:
         say(f"policy    {loaded.summary}")
+    _warn_of_nothing_to_serve(loaded.settings, namespace, say)
     from thoughtgate.hub.run import ServePlan, run_serve
 
     state = ensure_directory(state_directory(environ))
@@ -94,8 +97,21 @@ def serve(
     raise Exit(code)
 
 
+def _warn_of_nothing_to_serve(
+    settings: Settings, namespace: str, say: Callable[[str], None]
+) -> None:
+    from thoughtgate.hub.namespace import NoSelection, select_namespace
+
+    servers = [key for key, one in settings.servers.items() if key != "*" and one.enabled]
+    chosen = select_namespace(namespace, settings.default_namespace, settings.namespaces, servers)
+    if not servers:
+        say("warning: no server is configured; add one with: thoughtgate servers add")
+    elif isinstance(chosen, NoSelection):
+        say(f"warning: {chosen.reason}; until then, every client is refused")
+
+
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  the largest port
+    if not colon or not host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004 - the largest port
         raise UsageError(f"--http needs HOST:PORT, such as 127.0.0.1:8080 (got {text!r})")
     return host.strip("[]"), int(port)

@@ -33,7 +33,7 @@ AGENT_KEYS: Final = ("mcpServers", "servers", "mcp_servers", "context_servers")
 FIELDS: Final = frozenset(
     {"type", "name", "command", "args", "env", "cwd", "url", "headers", "disabled", "enabled"}
 )
-"""Fields of a pasted entry that are kept; agents add settings of their own."""
+"""Fields of a pasted entry that are kept; agents also have settings that only they understand."""
 
 MAX_PASTED: Final = 1_000_000
 """Maximum size of a pasted block, in characters."""
@@ -103,13 +103,17 @@ class ServerFile:
             raise ConfigError([Problem("", problem, str(path))])
         self._yaml = YAML()
         self._yaml.preserve_quotes = True
+        # Otherwise, long values would be wrapped, also on lines that were not edited.
         self._yaml.width = 4096
         try:
             self._content = path.read_bytes()
             self._data = self._yaml.load(self._content.decode().replace("\r\n", "\n"))
-        except (OSError, UnicodeError, YAMLError) as error:
-            fault = "is not YAML" if isinstance(error, YAMLError) else "cannot be read"
-            raise ConfigError([Problem("", f"{fault}: {error}", str(path))]) from None
+        except YAMLError:
+            hint = f"is not valid YAML; for the line, run: thoughtgate validate-config -c {path}"
+            raise ConfigError([Problem("", hint, str(path))]) from None
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise ConfigError([Problem("", f"cannot be read: {reason}", str(path))]) from None
         if not isinstance(self._data, CommentedMap):
             raise ConfigError([Problem("", "is not a mapping", str(path))])
 
@@ -147,7 +151,7 @@ class ServerFile:
         """
         servers = self.servers
         if ident not in servers:
-            known = ", ".join(str(key) for key in servers) or "none"
+            known = ", ".join(str(key) for key in servers if key != "*") or "none"
             raise UsageError(f"{self.path} has no server {ident!r}; its servers are: {known}")
         del servers[ident]
         spaces = self._data.get("namespaces")

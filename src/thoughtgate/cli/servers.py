@@ -43,6 +43,7 @@ from thoughtgate.status.overview import gather_gates
 
 NOT_RUNNING: Final = "not running"
 DISABLED: Final = "disabled"
+_OWN_WORDS: Final = ("--", "--name", "--env", "--replace", "--json", "-c", "--config")
 _ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 app = command_app(
@@ -107,7 +108,7 @@ def _servers(settings: Settings) -> tuple[list[dict[str, Any]], Iterator[str]]:
 
 
 def _states() -> dict[str, str]:
-    """Return the states of servers, as the gates on this machine tell them."""
+    """Return the states of servers, as the gates on this machine report them."""
     gates = gather_gates(state_directory(os.environ))
     return {
         str(one["id"]): str(one["status"]) for gate in gates for one in gate.get("servers") or ()
@@ -157,7 +158,7 @@ def add_command(
         bool | None,
         Option(
             "--move-secrets/--keep-secrets",
-            help="Write secrets of the entry to a file of variables and refer to them. Default: ask in a terminal.",
+            help="Move secrets in the entry to a file of variables and refer to them. Default: ask in a terminal.",
         ),
     ] = None,
     json_: JsonOption = False,
@@ -166,6 +167,8 @@ def add_command(
 
     Comments and layout of the config file are kept.
     """
+    if not ident:
+        _refuse_bare_id(command or [])
     given = [bool(command), bool(url), bool(source)]
     if sum(given) != 1:
         raise UsageError("give exactly one of: -- COMMAND, --url URL, --from FILE")
@@ -217,7 +220,7 @@ def _save(file: ServerFile, variables: Mapping[str, str] = MappingProxyType({}))
     if variables:
         place = Path(state, FILE)
         Path(state).mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Before the config, which without them would be the only place that had the values.
+        # First: if this fails, no config refers to variables whose values were not saved.
         save_variables(place, variables)
     file.save(variables)
     if variables:
@@ -267,6 +270,19 @@ def _known(ident: str, entry: dict[str, Any]) -> dict[str, Any]:
     if left:
         sys.stderr.write(f"Ignored unsupported fields of {ident}: {', '.join(left)}\n")
     return kept
+
+
+def _refuse_bare_id(words: list[str]) -> None:
+    """Refuse an id in front of the options, where other programs expect it.
+
+    Raises:
+        UsageError: the words are an id, options of ours and the command.
+    """
+    if words[1:2] and words[1] in _OWN_WORDS and "--" in words[1:]:
+        raise UsageError(
+            f"{words[0]!r} stands where the command begins; if it is the server's id, run:"
+            f" thoughtgate servers add --id {visible(shlex.join(words))}"
+        )
 
 
 def _entry(command: list[str], name: str, url: str, env: list[str]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ STYLES: Final = {
 """The colours of states, decisions and results."""
 
 TITLES: Final = {"ts": "when", "latency_ms": "ms", "expires_at": "expires"}
-"""The titles of columns that are not called like their member."""
+"""The titles of columns that differ from the names of their members."""
 
 
 @app.command(
@@ -64,6 +64,7 @@ def status(
 
     If the config names a PostgreSQL store, this includes all gates that share it.
     """
+    # Outside ``read``, for the exit code after the last look.
     found: dict[str, Any] = {}
 
     def read() -> tuple[Any, Iterator[str]]:
@@ -85,6 +86,7 @@ def _lines(found: Mapping[str, Any], servers: Sequence[ServerState]) -> Iterator
     store = found.get("store", {})
     if store:
         yield from _store_lines(store)
+    # If the store cannot be read, nothing is known about pending requests.
     if "problem" not in store:
         yield from _approval_lines(found["approvals"])
     yield from _definition_lines(found["definitions"])
@@ -146,7 +148,7 @@ def _approval_lines(approvals: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _definition_lines(definitions: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what servers changed and nobody has accepted."""
+    """Yield the changed definitions that nobody has accepted."""
     if definitions:
         yield ""
         yield from table_lines(("server", "kind", "name"), definitions)
@@ -201,6 +203,6 @@ def _agent_lines(servers: Sequence[ServerState]) -> Iterator[str]:
 
 
 def render_cell(value: Any) -> Text:
-    """Return a value as text; agents and servers choose names, so control characters are replaced."""
+    """Return a value as text without control characters: agents and servers choose names."""
     text = "" if value is None else str(value)
     return Text(visible(text), style=STYLES.get(text, ""))

@@ -15,7 +15,7 @@ from thoughtgate.errors import visible
 from thoughtgate.record.call_rows import parse_time
 
 MAX_CELL: Final = 200
-"""Longest cell, in characters: agents and servers choose names, and one must not fill the screen."""
+"""Longest cell, in characters: agents and servers choose names, which must not fill the screen."""
 
 NOTHING: Final = "-"
 
@@ -28,7 +28,7 @@ _COLOURS: Final = {
     "grey50": "90",
     "bold red": "1;31",
 }
-"""The names of colours, as terminals number them (SGR)."""
+"""The codes (SGR) with which terminals select colours."""
 
 
 def table_lines(
@@ -61,7 +61,7 @@ def shown_time(at: float | str | None) -> str:
 
 
 def paint(text: str, colour: str) -> str:
-    """Return a text in a colour, if stdout is a terminal and the user has not turned colours off."""
+    """Return a text in a colour if stdout is a terminal and the user has not disabled colours."""
     code = _COLOURS.get(colour, "")
     if not code or not text or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         return text
@@ -80,5 +80,6 @@ def _width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
+    # Wide characters take two columns of a terminal, combining marks none.
     wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
     return len(text) + wide - sum(unicodedata.combining(one) > 0 for one in text)

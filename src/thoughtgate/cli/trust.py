@@ -13,6 +13,7 @@ from thoughtgate.analysis.rule_changes import PolicyChange
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import write_report
 from thoughtgate.cli.policy.diff import change_lines
+from thoughtgate.config.parse import parse
 from thoughtgate.config.secrets import secret_names
 from thoughtgate.config.substitution import variable_names
 from thoughtgate.core.envelope import render_time
@@ -22,7 +23,6 @@ from thoughtgate.gate.config_files import (
     Loaded,
     config_digest,
     load_configuration,
-    load_document,
 )
 from thoughtgate.gate.policy_files.agent_started import config_directory
 from thoughtgate.gate.policy_files.sources import find_in
@@ -88,8 +88,8 @@ def trust(
     if accepted:
         trust_file(state, offer.path, offer.digest, render_time(now()))
     outcome = "Trusted" if accepted else "Not trusted"
-    lines = (line for line in [visible(f"{outcome}: {offer.path}")])
-    write_report({**offer.as_json(), "trusted": accepted}, lines, as_json=json_)
+    line = visible(f"{outcome}: {offer.path}")
+    write_report({**offer.as_json(), "trusted": accepted}, [line], as_json=json_)
     if not accepted and not json_:
         raise Exit(1)
 
@@ -147,13 +147,16 @@ def _read(path: str) -> _Offer:
         for server in settings.servers.values()
         if server.url or server.command
     }
-    variables = secret_names(settings) | variable_names(load_document(path).data)
+    # From the text that was loaded: if the file were read again, it could have changed since.
+    document = parse(after.own_file.texts[after.own_file.path], file=path)
+    variables = secret_names(settings) | variable_names(document.data)
     changes = changes_between(_without_project(), after, (), os.environ, now())
     return _Offer(path, after.sources[0].digest, changes, commands, sorted(variables))
 
 
 def _without_project() -> Loaded:
     """Load the policy that applies in a directory without a config file."""
+    # The variable must not name a file, and the directory below has none of a project.
     environ = {**os.environ, "THOUGHTGATE_CONFIG": ""}
     own = Path(config_directory(environ), "thoughtgate")
     return load_configuration(None, environ, str(own))

@@ -10,7 +10,7 @@ from typer import Exit, Option
 
 from thoughtgate.agents.journal import Journal, find_journals
 from thoughtgate.agents.left_configs import is_live, remove_entries, restore_orphan
-from thoughtgate.agents.locks import changing_hands
+from thoughtgate.agents.locks import state_lock
 from thoughtgate.agents.restoration import RestoreOutcome
 from thoughtgate.cli.options import JsonOption, command_app, examples
 from thoughtgate.cli.output import say, write_json
@@ -49,9 +49,10 @@ def unwrap(
     reverted. With --config-path, a file is repaired even if its journal is lost.
     """
     state = Path(state_directory(os.environ))
-    with changing_hands(state):
+    with state_lock(state):
         journals, unreadable = find_journals(state)
         outcomes = [_undo(one) for one in journals if _is_selected(one, config_path, key)]
+        # No journal knows the file, so only the gate's own entries are removed from it.
         if config_path is not None and not any(outcome.restored for outcome in outcomes):
             outcomes.append(remove_entries(config_path.absolute()))
     remove_stale_files(os.environ)

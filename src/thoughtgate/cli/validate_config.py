@@ -4,11 +4,11 @@ import os
 import sys
 from typing import Annotated
 
-from typer import Exit, Option
+from typer import Argument, Exit, Option
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, read_config
 from thoughtgate.cli.output import write_json
-from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem
+from thoughtgate.errors import EXIT_CONFIG, ConfigError, Problem, UsageError
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.config_requirements import missing_requirements
 
@@ -24,6 +24,9 @@ _EXAMPLES = examples(
 
 @app.command(epilog=_EXAMPLES)
 def validate_config(
+    file: Annotated[
+        str | None, Argument(metavar="[FILE]", help="Config file; the same as with -c.")
+    ] = None,
     *,
     config: ConfigOption = None,
     json_: JsonOption = False,
@@ -42,6 +45,9 @@ def validate_config(
 
         write_json(json_schema())
         return
+    if file is not None and config is not None:
+        raise UsageError("name the config once: as FILE or with -c")
+    config = config or file
     loaded, problems = _check(config)
     warnings: tuple[str, ...] = ()
     if loaded is not None:

@@ -151,9 +151,9 @@ def wrap(
 ) -> None:
     """Run an agent with all its MCP servers behind the gate.
 
-    Agents that accept servers at their start are given governed ones, and no file changes.
-    The config of the others is changed while they run, and restored when they exit. The exit code
-    is the agent's.
+    Agents that accept a list of servers at startup are given governed servers, and no file
+    changes. The config of other agents is rewritten while they run and restored when they exit.
+    The exit code is the agent's.
     """
     del version
     environ = dict(os.environ)
@@ -209,13 +209,13 @@ def _search(
 def _choose(
     search: Search, inject: bool | None, *, restore: bool, dry_run: bool, remote: bool
 ) -> tuple[Plan, Choice]:
-    """Return the way of this run, and the plan for it."""
+    """Return how this run governs the agent's servers, and the plan for it."""
     wanted: Way | None = None if inject is None else "inject" if inject else "rewrite"
     if not restore:  # only a rewritten file can stay as it is
         if inject:
             raise UsageError("--no-restore leaves a rewritten config behind: omit --inject")
         wanted = "rewrite"
-    # Without the changes of other wraps, which are no part of what the agent is given.
+    # Without the changes of other wraps: the agent is given its own servers.
     state = Path(state_directory(search.env))
     journals, _ = find_journals(state)
     originals = original_contents(journals)
@@ -287,7 +287,7 @@ def _print_start(say: Say, loaded: Loaded, plan: Plan, choice: Choice) -> None:
 
 
 def _warn_of_timeouts(say: Say, loaded: Loaded, plan: Plan, environ: dict[str, str]) -> None:
-    """Say if the agent gives up on a held call before a person has to answer."""
+    """Warn if the agent gives up on a held call before a person must have answered."""
     if loaded.policy.profile == PRODUCTION:
         longest = max(each.timeout_s for each in loaded.settings.approval.values())
         for warning in short_timeouts(plan, longest, environ):

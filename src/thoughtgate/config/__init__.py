@@ -1,1 +1,1 @@
-"""Config text to frozen settings, without I/O; every complaint names its key."""
+"""Reads a config text into frozen settings, without I/O; every problem names its key."""

@@ -1,4 +1,4 @@
-"""Settings to the policy that decides on calls."""
+"""Builds the policy that decides on calls from the settings."""
 
 import hashlib
 import json
@@ -74,6 +74,7 @@ def policy_version(settings: Settings) -> str:
         },
         "rules": [asdict(one) for one in settings.rules],
         "cedar": settings.cedar,
+        # Left out if unset, so that the version of configs without it stays the same.
         **({} if settings.facts == FactSettings() else {"facts": settings.facts.window_s}),
         "limits": [asdict(one) for one in settings.limits],
         "approval": {name: asdict(one) for name, one in settings.approval.items()},
@@ -83,7 +84,7 @@ def policy_version(settings: Settings) -> str:
 
 
 def _asked_of_definitions(server: ServerSettings) -> list[object]:
-    """Return what a server's entry says about definitions; nothing if it says nothing."""
+    """Return what a server's entry says about definitions; empty if it says nothing."""
     if not server.definitions and not server.silence:
         return []
     return [server.definitions, [asdict(one) for one in server.silence]]
@@ -97,10 +98,10 @@ def _definitions(servers: Mapping[str, ServerSettings]) -> DefinitionPolicy:
 
 
 def _contents(servers: Mapping[str, ServerSettings]) -> ContentPolicy | None:
-    """Return what happens to contents; None if no server asks for anything."""
+    """Return what happens to contents; None if no server's entry says anything about them."""
     others = servers.get(ANY_SERVER) or ServerSettings(ANY_SERVER)
     asked = {key: _server_contents(one, others) for key, one in servers.items()}
-    # A server that turns off what "*" asks for must stay, so that "*" does not apply to it.
+    # A server that turns off what "*" says must be kept, so that "*" does not apply to it.
     return ContentPolicy(asked) if any(map(ServerContents.is_asked, asked.values())) else None
 
 

@@ -1,4 +1,4 @@
-"""Numbers of calls in a config: rates such as ``30/m``, and budgets such as ``200`` or ``200/1d``."""
+"""Rates such as ``30/m`` and budgets such as ``200`` or ``200/1d``, as a config writes them."""
 
 from dataclasses import dataclass
 from typing import Any

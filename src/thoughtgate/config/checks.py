@@ -1,4 +1,4 @@
-"""Checks of keys that depend on each other, on the plain data.
+"""Checks of config keys that depend on each other, on the plain data.
 
 The checks run even if ``read_keys`` found problems, so that one report lists everything.
 They therefore assume nothing about types.
@@ -62,8 +62,8 @@ GATES_HEADERS: Final = frozenset(
         "upgrade",
     }
 )
-"""Headers that say where a request goes, where it ends, and which session it belongs to. A second one
-would let two readers of a request disagree on that."""
+"""Headers that say where a request goes, where it ends, and to which session it belongs. If there
+were a second one, two readers of a request could disagree about that."""
 
 _HEADER_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _POSTGRES_URL: Final = re.compile(r"postgres(ql)?://([^/?#@]*@)?[^/?#@]+/[^/?#]+")
@@ -73,7 +73,7 @@ _ISSUER: Final = re.compile(r"[^\s#\x00-\x1f\x7f]{1,256}")
 
 
 def check(data: dict[str, Any], channels: Callable[[], Collection[str]] = tuple) -> Found:
-    """Yield the path and a message for everything that does not fit together.
+    """Yield the path and a message for each contradiction between keys.
 
     ``channels`` returns the names of the approval channels that packages provide.
     """
@@ -216,7 +216,7 @@ def _connection(path: Path, server: dict[str, Any]) -> Found:
 
 
 def proxy_fault(url: str) -> str:
-    """Return what is wrong with the URL of an HTTP proxy, without quoting it: it may hold a password."""
+    """Return what is wrong with the URL of an HTTP proxy; it is not quoted, as for passwords in it."""
     try:
         parts = urlsplit(url)
         is_usable = bool(parts.scheme == "http" and parts.hostname and parts.port != 0)
@@ -228,7 +228,7 @@ def proxy_fault(url: str) -> str:
 
 
 def _handed_over(path: Path, server: dict[str, Any]) -> Found:
-    """Check what is passed to a process or request: no value may spill over into the next."""
+    """Check what is passed to a process or request: no value may reach into the next one."""
     for field in ("command", "cwd"):
         if "\0" in str(server.get(field, "")):
             yield (*path, field), "must not contain a NUL character"
@@ -292,6 +292,7 @@ def _selector(path: Path, entry: dict[str, Any], data: dict[str, Any]) -> Found:
     if named and isinstance(kind, str) and kind != named[0]:
         yield (*path, "kind"), f"must be {named[0]} or be left out, because {named[0]}: is set"
     servers = _map(data, "servers")
+    # Then servers without an entry may be meant.
     if not servers or "*" in servers:
         return
     for server in _texts(entry.get("server")):
@@ -363,6 +364,7 @@ def _workflow(path: Path, workflow: dict[str, Any]) -> Found:
     for at, name in enumerate(_texts(approvers or [])):
         if name in ("user:", "group:"):
             yield (*path, "approvers", at), f"must name somebody, such as {name}sre"
+    # A group may have any number of members.
     has_group = any(name.startswith("group:") for name in people)
     if people and not has_group and isinstance(required, int) and required > len(people):
         yield (*path, "required"), f"requires {required} approvals, but lists fewer approvers"
@@ -371,7 +373,7 @@ def _workflow(path: Path, workflow: dict[str, Any]) -> Found:
 
 
 def _who_signs_in(path: Path, workflow: dict[str, Any], data: dict[str, Any]) -> Found:
-    """Refuse approvers who can only answer signed in, where nobody can sign in."""
+    """Refuse approvers who must be signed in to answer, if nobody can sign in."""
     people = _texts(workflow.get("approvers") or [])
     are_signed_in = bool(people) and all(name.startswith(("user:", "group:")) for name in people)
     if are_signed_in and not _map(data, "console").get("sign_in"):
@@ -382,7 +384,7 @@ def _who_signs_in(path: Path, workflow: dict[str, Any], data: dict[str, Any]) ->
 def _channel(
     path: Path, workflow: dict[str, Any], channels: Callable[[], Collection[str]]
 ) -> Found:
-    """Check that a workflow's channel exists, and that it is one that takes options."""
+    """Check that a workflow's channel exists, and that only installed channels have options."""
     channel = workflow.get("channel", "console")
     if not isinstance(channel, str) or not channel:
         return
@@ -390,6 +392,7 @@ def _channel(
         if "options" in workflow:
             words = f"only for channels that a package provides; {channel} is built in"
             yield (*path, "options"), words
+    # Asked only for names that are not built in: looking for installed packages takes time.
     elif channel not in (installed := sorted(channels())):
         known = f"built in: {', '.join(BUILT_IN_CHANNELS)}"
         added = ", ".join(installed) or "none"
@@ -434,6 +437,7 @@ def _listen_auth(auth: dict[str, Any]) -> Found:
     path: Path = ("listen", "auth")
     kind = str(auth.get("type"))
     needs = _AUTH_NEEDS.get(kind)
+    # ``read_keys`` reports the unknown type.
     if needs is None:
         return
     for key in sorted(needs):

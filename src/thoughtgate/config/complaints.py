@@ -1,4 +1,4 @@
-"""The wording of complaints: what is wrong, what would be right, and never a secret."""
+"""The wording of problems: what is wrong and what would be right, but never a secret."""
 
 import json
 from collections.abc import Iterable
@@ -22,13 +22,14 @@ _HINTS: Final = {
 
 @cache
 def _redactor() -> Redactor:
-    """Build the redactor for the first problem: most configs have none."""
+    """Build the redactor when the first problem is found, because most configs have none."""
     return Redactor()
 
 
 def shown(path: Path, value: Any) -> str:
-    """Return a value as it may be quoted in a complaint: short, and never a secret."""
+    """Return a value as a problem may quote it: short, and never a secret."""
     name = next((part for part in reversed(path) if isinstance(part, str)), "")
+    # Masked together with its name, which may say that the value is a secret.
     masked = _redactor().mask_value({name: value})
     text = json.dumps(next(iter(masked.values())), ensure_ascii=False, default=str)
     if holds_mask(text):
@@ -37,7 +38,7 @@ def shown(path: Path, value: Any) -> str:
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """Return the complaint about a key that its section does not have."""
+    """Return the message about a key that its section does not have."""
     if key in _HINTS:
         return _HINTS[key]
     import difflib  # a config without a mistake loads sooner without it

@@ -92,7 +92,7 @@ def console_at(address: str) -> str:
 
 
 def login_page_at(address: str) -> str:
-    """Return the login page of the console with this URL or sign-in link, whose secret it omits."""
+    """Return the login page of the console with this URL or sign-in link, without its secret."""
     return f"{console_at(address)}{LOGIN_PAGE}" if address else ""
 
 

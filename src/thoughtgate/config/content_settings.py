@@ -1,9 +1,9 @@
 """The settings for the contents of calls and results; each key is declared as in ``settings``."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from thoughtgate.config.key_types import Checked, Parsed, Section
+from thoughtgate.config.key_types import ONE_OR_MORE, Checked, Section
 
 _TIERS = ("hard", "soft")
 
@@ -27,17 +27,7 @@ def known_check(value: str) -> None:
     raise ValueError(f"no check has this name; the checks are {', '.join(sorted(CHECKS))}")
 
 
-def _one_or_more(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-CheckNames = Annotated[
-    tuple[Annotated[str, Checked(known_check, minLength=1)], ...],
-    Parsed(
-        _one_or_more,
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-    ),
-]
+CheckNames = Annotated[tuple[Annotated[str, Checked(known_check, minLength=1)], ...], ONE_OR_MORE]
 
 
 @dataclass(frozen=True, slots=True)

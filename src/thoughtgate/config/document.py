@@ -5,19 +5,19 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from thoughtgate.errors import ConfigError, Problem
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Largest config text: ten thousand rules fit several times over."""
+"""Maximum size of a config text, several times that of one with ten thousand rules."""
 
 MAX_DEPTH: Final = 32
-"""Deepest nesting; the format itself needs seven levels, arguments in ``when`` a few more."""
+"""Maximum nesting; the format itself needs seven levels, arguments in ``when`` a few more."""
 
 MAX_VALUES: Final = 500_000
-"""Most values in a document; an alias counts each time it is used."""
+"""Maximum number of values; an alias counts each time it is used, so that it cannot expand."""
 
 Path: TypeAlias = tuple[str | int, ...]
 
 
 class Document(NamedTuple):
-    """What a config text says."""
+    """The data of a config text, and where each value is."""
 
     data: Any
     """Mappings, lists, texts, numbers, booleans and None."""

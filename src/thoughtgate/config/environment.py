@@ -1,11 +1,11 @@
 """The environment variables of ThoughtGate, in one table.
 
-A variable with a key overrides the file; the others are read where they are used. The
-reference page prints the same table.
+A variable with a key overrides the file; the others are read where they are used. The reference
+page is generated from this table.
 
-The environment of a gate that an agent starts (``shim``, ``proxy --stdio``, ``serve --stdio``)
-belongs to the governed side: an entry in a repository can set it. There, variables that could
-loosen the gate are ignored.
+If an agent starts a gate (``shim``, ``proxy --stdio``, ``serve --stdio``), the gate's environment
+is not trusted: an entry in a repository can set it. Variables that could loosen the gate are
+ignored then.
 """
 
 import copy
@@ -34,7 +34,7 @@ class Variable(NamedTuple):
 
     name: str
     key: str
-    """The config key it overrides; empty when it is read elsewhere."""
+    """The config key that it overrides; empty if the variable is read elsewhere."""
     default: str
     """The value used when neither the variable nor the key is set."""
     meaning: str
@@ -111,6 +111,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
             if isinstance(member, dict):
                 _set(member, rest, value)
     else:
+        # Without a section for approvals, there is still the default workflow to be changed.
         inner = data.setdefault(head, {"default": {}} if head == "approval" else {})
         if isinstance(inner, dict):
             _set(inner, rest, value)
@@ -122,7 +123,7 @@ def _set_listen(data: dict[str, Any], value: str) -> list[Problem]:
         words = f"must be HOST:PORT, such as 127.0.0.1:8080 (got {value!r})"
         return [Problem("THOUGHTGATE_LISTEN", words)]
     _set(data, ["listen", "transport"], "http")
-    _set(data, ["listen", "host"], host.strip("[]") or "0.0.0.0")  # noqa: S104  without auth the checks refuse it
+    _set(data, ["listen", "host"], host.strip("[]") or "0.0.0.0")  # noqa: S104 - without auth the checks refuse it
     _set(data, ["listen", "port"], int(port))
     return []
 

@@ -3,18 +3,13 @@
 import ast
 import inspect
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
-from thoughtgate.config import (
-    console_settings,
-    listen_settings,
-    server_auth,
-    settings,
-    tls_settings,
-)
 from thoughtgate.config.durations import render_duration
 from thoughtgate.config.key_types import REQUIRED
 from thoughtgate.config.read_keys import Key, Shape, keys_of
+from thoughtgate.config.settings import Settings
 
 _TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -22,7 +17,7 @@ _TYPES: Final = {str: "string", int: "integer", float: "number", bool: "boolean"
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the config file."""
     writer = _Writer()
-    schema = writer.section(settings.Settings)
+    schema = writer.section(Settings)
     schema["properties"]["mcpServers"] = schema["properties"]["servers"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -36,18 +31,13 @@ class _Writer:
 
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, Any]] = {}
-        self._meanings = {
-            name: lines
-            for module in (settings, listen_settings, console_settings, server_auth, tls_settings)
-            for name, lines in _meanings(ast.parse(inspect.getsource(module)))
-        }
 
     def section(self, section: Any) -> dict[str, Any]:
         keys = keys_of(section)
         by_field = {key.field: name for name, key in keys.items()}
         properties = {}
-        for ancestor in reversed(section.__mro__):
-            for field, meaning in self._meanings.get(ancestor.__name__, {}).items():
+        for ancestor in reversed(section.__mro__[:-1]):
+            for field, meaning in _meanings(ancestor):
                 name = by_field[field]
                 properties[name] = {**self._property(keys[name]), "description": meaning}
         required = [name for name in properties if keys[name].default is REQUIRED]
@@ -60,7 +50,7 @@ class _Writer:
         }
 
     def _property(self, key: Key) -> dict[str, Any]:
-        """Describe a key; defaults are as one would write them, and those of sections are left out."""
+        """Describe a key; defaults are written as in a file, and those of sections are left out."""
         schema = self._shape(key.shape)
         if schema.get("examples") == ["30s", "10m"]:
             return {**schema, "default": render_duration(key.default)}
@@ -91,15 +81,10 @@ class _Writer:
         return {"$ref": f"#/$defs/{base.__name__}"}
 
 
-def _meanings(tree: ast.Module) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name of each class, and the line below each of its keys."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name, dict(_lines_below(node))
-
-
-def _lines_below(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for declared, below in zip(node.body, node.body[1:], strict=False):
+def _meanings(section: type) -> Iterator[tuple[str, str]]:
+    """Yield the keys that a class declares, each with the line below it."""
+    (declaration,) = ast.parse(inspect.getsource(section)).body
+    for declared, below in pairwise(getattr(declaration, "body", [])):
         if isinstance(declared, ast.Assign | ast.AnnAssign) and isinstance(below, ast.Expr):
             target = declared.target if isinstance(declared, ast.AnnAssign) else declared.targets[0]
             yield ast.unparse(target), str(ast.literal_eval(below.value))

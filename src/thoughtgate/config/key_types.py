@@ -27,7 +27,7 @@ RELOAD_MODES: Final = ("ask", "auto", "off")
 
 
 class Section:
-    """A part of the file that holds keys."""
+    """A part of the file with its own keys."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Parsed:
 
 
 class Checked:
-    """Marks a type of which only some values are allowed.
+    """Marks a type that allows only some values.
 
     ``check`` raises ValueError with a message for the user; ``schema`` is added to the type's own.
     """
@@ -61,12 +61,12 @@ class Checked:
 
 
 REQUIRED: Final = object()
-"""The default of a key that has none."""
+"""Stands for the default of a key that has none."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileKey:
-    """A key that the file may hold and the settings do not: ``from_keys`` turns it into fields."""
+    """A key of the file that is not a field of the settings: ``from_keys`` turns it into fields."""
 
     type: Any
     default: Any = REQUIRED
@@ -131,6 +131,12 @@ def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+ONE_OR_MORE: Final = Parsed(
+    _one_or_more, {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+)
+"""Lets a list of one text be written as the text alone."""
+
+
 def _reload_mode(value: Any) -> Any:
     if isinstance(value, bool):
         return "ask" if value else "off"
@@ -155,25 +161,11 @@ VariableName = Annotated[
     ),
 ]
 GlobText = Annotated[str, Checked(Glob)]
-Globs = Annotated[
-    tuple[GlobText, ...],
-    Parsed(
-        _one_or_more,
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-    ),
-    Checked(not_empty),
-]
+Globs = Annotated[tuple[GlobText, ...], ONE_OR_MORE, Checked(not_empty)]
 ScopeText = Annotated[
     str, matching(r"^[!#-\[\]-~]+$", 'must be a scope: printable ASCII without spaces, " and \\')
 ]
-Scopes = Annotated[
-    tuple[ScopeText, ...],
-    Parsed(
-        _one_or_more,
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-    ),
-    Checked(not_empty),
-]
+Scopes = Annotated[tuple[ScopeText, ...], ONE_OR_MORE, Checked(not_empty)]
 Regex = Annotated[str, Checked(Pattern)]
 Words = Annotated[
     tuple[Annotated[str, Checked(_word, minLength=1)], ...], Checked(not_empty, minItems=1)
@@ -189,7 +181,7 @@ Count = Annotated[int, between(1)]
 ChannelName = Annotated[
     str,
     Checked(not_empty),
-    # Any name, since packages can add channels; ``checks`` knows which there are.
+    # Any name, because packages can add channels; ``checks`` checks that the channel exists.
     Parsed(
         lambda value: value,
         {"anyOf": [{"enum": list(BUILT_IN_CHANNELS)}, {"type": "string", "minLength": 1}]},

@@ -1,7 +1,7 @@
-"""Config text to settings, or a report of every problem.
+"""Loads settings from a config text, or reports every problem in it.
 
-The caller provides the environment and a function that reads the files named in the
-config; this module opens nothing.
+The caller provides the environment and a function that reads the files that the config names;
+this module opens no files.
 """
 
 import re
@@ -24,7 +24,7 @@ from thoughtgate.policy.cedar_text import CedarSource
 SERVERS_ALIAS = "mcpServers"
 
 _QUOTED = re.compile(r" \(got .*\)\Z", re.DOTALL)
-"""The end of a complaint, which quotes the value."""
+"""The end of a message, which quotes the value."""
 
 
 def load_settings(
@@ -36,7 +36,7 @@ def load_settings(
     channels: Callable[[], Collection[str]] = tuple,
     overrides: bool = True,
 ) -> Settings:
-    """Return the settings a config text describes.
+    """Return the settings that a config text describes.
 
     ``read_text`` gets the path of a Cedar file as it is written in the config, and raises
     OSError or UnicodeError when it cannot be read. ``channels`` returns the names of the channels
@@ -72,6 +72,7 @@ def settings_of(
     """
     report = _Report(document, file)
     data = _named_servers(document, report)
+    # Found before they are replaced: afterwards, nothing shows where a value came from.
     report.hidden = tuple(references(data))
     data, unfilled = substitute(data, env)
     report.add(unfilled)
@@ -88,7 +89,7 @@ def settings_of(
 
 
 def load_project_settings(document: Document, *, file: str) -> tuple[Settings, tuple[str, ...]]:
-    """Return what counts of a project's config that is not trusted, and the keys that do not.
+    """Return the settings that count in an untrusted project's config, and the ignored keys.
 
     References to variables are taken literally: a value that the project chooses must not carry
     the user's secrets. No file that the config names is read.
@@ -107,7 +108,7 @@ def load_project_settings(document: Document, *, file: str) -> tuple[Settings, t
 
 
 def cedar_files(document: Document, *, env: Mapping[str, str]) -> list[str]:
-    """Return the Cedar files that a config names, as they are written; it may be invalid otherwise."""
+    """Return the Cedar files that a config names, as written; the config may otherwise be invalid."""
     section = document.data.get("cedar")
     paths = section.get("policies") if isinstance(section, dict) else None
     filled, _ = substitute(paths if isinstance(paths, list) else [], env)

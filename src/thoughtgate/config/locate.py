@@ -1,4 +1,4 @@
-"""Where to look for config files; the caller opens them."""
+"""The places where config files are looked for; the caller opens them."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -15,7 +15,7 @@ FILE_NAMES: Final = (
 """File names to look for in a directory, in this order."""
 
 SYSTEM_DIRECTORY: Final = "/etc/thoughtgate"
-"""The directory of the organisation's policy. No variable changes it: agents set variables."""
+"""The directory of the organisation's policy; no variable changes it, because agents set variables."""
 
 
 class Named(NamedTuple):

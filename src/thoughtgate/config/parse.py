@@ -1,4 +1,4 @@
-"""Config text to plain data; the name of the file decides the format."""
+"""Parses a config text into plain data; the name of the file decides the format."""
 
 from collections.abc import Callable
 from typing import Final
@@ -12,13 +12,13 @@ _SUFFIXES: Final = {".toml": "toml", ".json": "json", ".jsonc": "json"}
 
 
 def format_of(file: str) -> str:
-    """Return the format that the name of a file stands for; YAML by default."""
+    """Return the format that the name of a file indicates; YAML by default."""
     name = file.lower()
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), "yaml")
 
 
 def _parser(format_: str) -> Callable[[str, str], Document]:
-    """Return the parser of a format; a gate starts sooner without the parsers of the others."""
+    """Return the parser of a format; the others are not loaded, so that a gate starts sooner."""
     if format_ == "json":
         from thoughtgate.config.parse_json import parse_json
 

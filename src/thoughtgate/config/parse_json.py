@@ -1,4 +1,4 @@
-"""JSON and JSONC (comments, trailing commas) to plain data with lines; duplicate keys are errors."""
+"""Parses JSON and JSONC (comments, trailing commas) with line numbers; duplicate keys are errors."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _SKIP: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 
 
 def _integer(text: str) -> int | float:
-    # Python refuses to convert very long texts to int.
+    # Python refuses to convert very long texts to int, so they become floats.
     return int(text) if len(text.lstrip("-")) <= MAX_DIGITS else float(text)
 
 
@@ -60,6 +60,7 @@ class _Reader:
         return self._text[self._at : self._at + 1]
 
     def _here(self) -> int:
+        # From the previous position on: counting from the beginning each time would be quadratic.
         self._line += self._text.count("\n", self._counted_to, self._at)
         self._counted_to = self._at
         return self._line

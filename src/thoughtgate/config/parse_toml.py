@@ -1,4 +1,4 @@
-"""TOML to plain data, with the lines of its tables and keys."""
+"""Parses TOML into plain data, with the lines of its tables and keys."""
 
 import datetime as dt
 import re
@@ -33,7 +33,7 @@ def parse_toml(text: str, file: str) -> Document:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Return plain data; dates, which no key takes, become text."""
+    """Return plain data; dates become text, because no key has a date as its value."""
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""YAML 1.2 to plain data: the core schema only, with lines, no tags, no surprises.
+"""Parses YAML 1.2 into plain data with line numbers: only the core schema, without tags.
 
-The tree is built from the events of the parser, so that this module decides what a plain
-scalar means: ``on`` and ``2024-01-01`` are text, ``010`` is ten, a duplicate key is an
-error, and aliases cannot make a small file expand without limit.
+The tree is built from the parser's events, so that this module decides what a plain scalar means:
+``on`` and ``2024-01-01`` are text, ``010`` is ten, a duplicate key is an error, and aliases cannot
+make a small file expand without limit.
 """
 
 import re
@@ -93,12 +93,14 @@ class _Tree:
                 following, events.SequenceStartEvent | events.MappingStartEvent
             )
             open_count -= isinstance(following, events.SequenceEndEvent | events.MappingEndEvent)
+        # Cleared, so that replaying the value does not record it again.
         anchor, event.anchor = event.anchor, None
         self._events = chain(recorded[1:], self._events)
         self._anchors[anchor] = recorded
 
     def _alias(self, event: events.AliasEvent, path: Path, depth: int) -> Any:
         recorded = self._anchors.get(event.anchor)
+        # An alias inside its own anchor would be replayed without end.
         if recorded is None or event in recorded:
             self._fail(f"alias *{event.anchor} has no anchor before it", event, path)
         rest = self._events
@@ -126,6 +128,7 @@ class _Tree:
     def _key(self, event: events.Event, path: Path) -> str:
         if not isinstance(event, events.ScalarEvent):
             self._fail("a key must be plain text", event, path)
+        # In quotes, it is an ordinary key.
         if event.value == "<<" and event.style is None:
             self._fail("merge keys (<<) are not supported; repeat the values", event, path)
         return str(event.value)

@@ -1,4 +1,4 @@
-"""What counts of a project's config that the user has not trusted.
+"""Selects the part of a project's config that counts although the user has not trusted it.
 
 Anybody who can write to a repository can write such a file. Only its default, rules, limits and
 exposures are used, and they can only tighten; everything else is left out before the file is
@@ -23,11 +23,12 @@ class Restricted(NamedTuple):
 
 
 def restrict(data: dict[str, Any]) -> Restricted:
-    """Return what counts of the data of an untrusted project; unknown keys stay, as errors."""
+    """Return the part of an untrusted project's data that counts; unknown keys stay and are errors."""
     known = keys_of(Settings)
     kept = {key: value for key, value in data.items() if key in _COUNTED or key not in known}
     ignored = [key for key in data if key not in kept]
     if kept.get("default") == POLICY:
+        # Cedar files are not read here; to forward leaves the decision to the user's own policy.
         kept["default"] = FORWARD
         ignored.append("default: policy")
     if isinstance(servers := kept.get("servers"), dict):
@@ -35,7 +36,7 @@ def restrict(data: dict[str, Any]) -> Restricted:
     if isinstance(rules := kept.get("rules"), list):
         kept["rules"] = _without_cedar(rules, ignored)
     if isinstance(workflows := data.get("approval"), dict):
-        # The names must exist for the check; the user's own workflows are used.
+        # Rules may only name workflows that exist; the user's own workflows are used in the end.
         kept["approval"] = {name: {} for name in workflows}
     return Restricted(kept, tuple(ignored))
 

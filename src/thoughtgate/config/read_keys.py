@@ -1,4 +1,4 @@
-"""Plain data to settings, by the types declared in ``settings``; reports every problem at once."""
+"""Converts plain data to settings by the types in ``settings``; reports all problems at once."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _MUST_BE: Final[dict[type, str]] = {
 
 
 class Shape(NamedTuple):
-    """A type, taken apart once: taking it apart for each value would take longer than reading it."""
+    """The parts of a type, found once: finding them for each value would take longer than reading."""
 
     base: Any
     """``tuple``, ``Mapping``, ``Any``, a section or a plain type."""
@@ -39,7 +39,7 @@ class Key(NamedTuple):
     """One key of a section."""
 
     field: str
-    """What ``from_keys`` gets it as."""
+    """The name under which ``from_keys`` gets it."""
     shape: Shape
     default: Any
 
@@ -71,6 +71,7 @@ def keys_of(section: Any) -> dict[str, Key]:
         shape = shape_of(field.type)
         if NOT_A_KEY not in shape.marks:
             found[field.name] = Key(field.name, shape, _default(field))
+    # ``_`` tells a field from one with the same name, ``_s`` says that it is in seconds.
     return {name.removesuffix("_").removesuffix("_s"): key for name, key in found.items()}
 
 
@@ -153,7 +154,7 @@ class _Reader:
 
 
 def _required(type_: type[_T], value: Any) -> _T:
-    # Exactly this type: to isinstance, true would be a whole number.
+    # Exactly this type: for isinstance, True is an int.
     if type(value) is not type_:
         raise ValueError(_MUST_BE[type_])
     return value

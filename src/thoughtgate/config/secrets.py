@@ -1,4 +1,4 @@
-"""Which environment variables hold the gate's own secrets."""
+"""Finds the environment variables that hold the gate's own secrets."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -146,7 +146,7 @@ class ServerSettings(Section):
     """Certificates for an HTTPS server."""
     proxy: str = field(default="", repr=False)
     """HTTP proxy towards the server: ``http://HOST:PORT``, ``none``, or ``environment`` for
-    ``HTTPS_PROXY`` and the like; by default ``environment``, and ``none`` where an agent starts the
+    ``HTTPS_PROXY`` and similar; by default ``environment``, and ``none`` where an agent starts the
     gate."""
     max_answer: Size = 10 * MIB
     """Largest answer of an HTTP server, and largest event of its streams, after decompression."""
@@ -444,14 +444,14 @@ class HoldSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings(Section):
-    """How people in front of a held call learn that it waits."""
+    """How people learn that a call waits for them."""
 
     desktop: bool = True
-    """With a notification, if the gate runs in a desktop session."""
+    """Show a desktop notification, if the gate runs in a desktop session."""
     terminal: bool = True
-    """With the bell and the title of the terminal that ``wrap`` runs in."""
+    """Ring the bell and set the title of the terminal that ``wrap`` runs in."""
     agent: bool = True
-    """With a prompt of the agent that says what waits and where to answer, and in its progress."""
+    """Say in the agent's prompt and progress messages what waits and where to answer."""
 
 
 def _holds(value: Any) -> Any:

@@ -1,8 +1,7 @@
-"""``${VAR}`` and ``${VAR:-default}`` in string values, after parsing.
+"""Replaces ``${VAR}`` and ``${VAR:-default}`` in string values, after parsing.
 
-A value is inserted once and unchanged: it cannot change the structure, and references in
-it are not replaced. ``$${`` stands for ``${``. A variable that is set but empty counts as
-set.
+A value is inserted once and unchanged: it cannot change the structure of the config, and references
+in it are not replaced. ``$${`` stands for ``${``. A variable that is set but empty counts as set.
 """
 
 import re

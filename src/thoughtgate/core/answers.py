@@ -1,7 +1,8 @@
-"""Reads a server's answer: the outcome of a call, and the entries of a list to show.
+"""Reading a server's answer: the outcome of a call, and the entries of a list to show.
 
-Also reads what our own proxy reports to the shim in front of it about a remote server. That proxy keeps no record of its own. It marks its reports with a key that it shares with the shim,
-because the remote server could send messages of the same form.
+Also reading the reports of ThoughtGate's own proxy to the shim in front of it about a remote
+server. That proxy keeps no record of its own. It marks its reports with a key that it shares with
+the shim, because the remote server could send messages of the same form.
 """
 
 from operator import is_
@@ -25,9 +26,9 @@ from thoughtgate.wire.replies import render
 UPSTREAM_ERROR: Final = "upstream_error"
 """The class, in the record, of errors that the server answered with."""
 INSTRUCTIONS: Final = "instructions"
-"""The member with a server's instructions to the model, and the name of what it says of itself."""
+"""The member with a server's instructions to the model; also the name of their definition."""
 MAX_ID: Final = 64
-"""Longest id of a server."""
+"""Maximum length of a server's id."""
 RELAY_KEY: Final = "THOUGHTGATE_RELAY_KEY"
 """The variable with which a shim gives the key to the proxy behind it."""
 RELAY: Final = "relay"
@@ -109,14 +110,14 @@ def introduction(said: Any) -> dict[str, Any]:
 
 
 def login_instructions(server: str) -> str:
-    """Return the instructions that the gate gives in place of a server that needs a login."""
+    """Return the instructions that the gate gives if the server itself needs a login first."""
     return f"There are no tools yet: the server needs a login; run: thoughtgate login {server}"
 
 
 def is_stand_in(entry: dict[str, Any]) -> bool:
-    """Tell whether an introduction is the gate's own, made in place of a server's.
+    """Tell whether an introduction is the gate's own, given in place of a server's.
 
-    Nothing but the name differs in it, so a server that says the same says nothing else.
+    Only the server's name varies in its text, so a server that copies it can add nothing.
     """
     said, _, server = str(entry.get(INSTRUCTIONS, "")).rpartition(" ")
     is_name = 0 < len(server) <= MAX_ID and server.replace("-", "").replace("_", "").isalnum()

@@ -51,7 +51,8 @@ USER: Final = "user:"
 GROUP: Final = "group:"
 """Prefix of a group whose signed-in members are approvers."""
 LOCAL_CHANNELS: Final = frozenset({"console", "terminal"})
-"""Both mean the user of this machine, so a name without a channel in ``approvers`` means either."""
+"""Both identify the user of this machine, so a name in ``approvers`` without a channel means
+either."""
 
 SHOWN_AT_MOST: Final[Mapping[str, int]] = {"slack": 2_800, ELICITATION_CHANNEL: 1_500}
 """Characters of a call that a channel can show: Slack allows 3,000 in a section, and clients show
@@ -91,6 +92,7 @@ STANDING_KINDS: Final = frozenset({POLICY_KIND, DEFINITION_KIND})
 """Kinds of questions that belong to no call and to no process."""
 
 _DOMAIN: Final = b"thoughtgate approval 1"
+"""Begins every digest, so that no digest of anything else can equal one of an approval."""
 
 
 class Reviewer(NamedTuple):
@@ -127,12 +129,13 @@ class Vote(NamedTuple):
         return Reviewer(self.by, self.groups, self.issuer)
 
     def verified(self) -> dict[str, Any]:
-        """Return what a token says of the reviewer, for the record and for people, if there is one."""
+        """Return the groups and the issuer that a verified token names; empty without a token."""
         return {"groups": list(self.groups), "issuer": self.issuer} if self.issuer else {}
 
 
 RETRY_S: Final = 5.0
-"""When to try again if approval cannot be requested now; a store that is away is tried all the time."""
+"""Delay after which a caller may try again if approval cannot be requested now. Connecting to a
+store that is away is tried all the time."""
 
 
 class Decision(NamedTuple):
@@ -268,11 +271,12 @@ def digest_of(call: Call, policy_version: str) -> str:
         call.principal,
         policy_version,
     ]
-    # Only then: the digests of calls without extra params stay as they always were.
+    # Added only if present, so that stored digests of calls without extra params stay valid.
     if call.extra:
         parts.append(canonical_json(call.extra))
     total = hashlib.sha256(_DOMAIN)
     for part in parts:
+        # With its length, so that moving text from one part to the next gives another digest.
         data = part.encode("utf-8", "surrogatepass")
         total.update(len(data).to_bytes(8, "big"))
         total.update(data)
@@ -283,6 +287,7 @@ def move(approval: Approval, status: str, at: float, reason: str = "") -> Approv
     """Change the state of an approval, if the table allows it."""
     if status not in TRANSITIONS[approval.status]:
         return Refusal("too_late", f"approval {approval.id} {_state_text(approval)}")
+    # Using an approval, or making it void, is no decision: its age counts from the decision.
     decided_at = at if approval.status == PENDING else approval.decided_at
     return approval._replace(status=status, decided_at=decided_at, closed_reason=reason)
 
@@ -321,6 +326,7 @@ def time_out(approval: Approval, now: float) -> Approval | Refusal:
         return Refusal("too_early", f"approval {approval.id} is not due")
     if approval.on_timeout != TIMEOUT_APPROVE:
         return move(approval, EXPIRED, now, why_late(approval))
+    # ``vote`` would refuse this one: the system is not a person.
     silent = Vote(f"{SYSTEM_CHANNEL}:on_timeout", approve=True, at=now, reason=why_late(approval))
     return move(approval._replace(votes=(*approval.votes, silent)), APPROVED, now)
 
@@ -391,6 +397,7 @@ def is_shown_whole(approval: Approval, channel: str) -> bool:
     if approval.folded or limit is None:
         return not approval.folded
     text = "\n".join(shown_lines(approval))
+    # ``&amp;`` has four characters more than ``&``.
     return len(text) + 4 * sum(map(text.count, _WIDE)) <= limit
 
 
@@ -428,6 +435,7 @@ def _why_not(approval: Approval, given: Vote, now: float) -> Refusal | None:
     refusal = may_vote(approval, given.reviewer)
     if refusal is not None:
         return refusal
+    # A denial is always safe: whoever has seen only a part of the call may deny it.
     return _why_not_approve(approval, given) if given.approve else None
 
 

@@ -48,6 +48,7 @@ def check_offer(method: str, listed: list[Any]) -> Offer:
             nameless += 1
         elif name in kept:
             warnings.append(f"{name[:MAX_NAME]} is listed twice; the first is kept")
+            # An exact copy withholds nothing from the client.
             left_out = left_out or (warnings[-1] if entry != kept[name] else "")
         elif len(kept) >= MAX_ENTRIES:
             warnings.append(f"more than {MAX_ENTRIES} entries; the rest is left out")
@@ -56,7 +57,8 @@ def check_offer(method: str, listed: list[Any]) -> Offer:
         else:
             kept[name] = entry
     if nameless:
-        warnings.insert(0, f"{nameless} entries without a name are left out")
+        skipped = "1 entry that has" if nameless == 1 else f"{nameless} entries that have"
+        warnings.insert(0, f"skipped {skipped} no name")
     told = tuple(warnings[:MAX_WARNINGS])
     return Offer(tuple(kept.values()), frozenset(kept), told, left_out)
 

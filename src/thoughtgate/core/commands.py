@@ -98,14 +98,15 @@ class InspectAnswer(NamedTuple):
     body: dict[str, Json]
     at: float
     of_task: bool = False
-    """The answer is about a task of the server, so nobody knows which rule let its call pass: it
-    is masked if any rule has results masked."""
+    """The answer is about a task of the server. The gate does not know which rule allowed its call,
+    so the answer is masked if any rule has results masked."""
     can_wait: bool = True
     """Whether the message can be held; if not, it is blocked instead."""
 
 
 CONTENT_SEEN: Final = "content_seen"
-"""A message that a shim has its service inspect afterwards; never on the record itself."""
+"""The type of event with which a shim has its service inspect a message afterwards; it is never
+recorded."""
 
 
 class InspectLater(NamedTuple):

@@ -32,7 +32,7 @@ INPUT: Final = "thoughtgate"
 """The name of our prompt among the inputs that a call needs."""
 
 PROMISE_S: Final = 600.0
-"""How long a person may take before the state expires and the call needs a new prompt."""
+"""How long a person may take to answer before the state expires and the call needs a new prompt."""
 MAX_PROMISED: Final = 100
 """States kept per session; the oldest is dropped for a new one."""
 
@@ -273,6 +273,7 @@ class Elicitations:
         if type(state) is not str or not state.startswith(STATE_PREFIX):
             return message, None
         assert type(params) is dict
+        # Valid or not, the state is the gate's own, and the server must not see it.
         kept = {name: value for name, value in params.items() if name not in ROUND_TRIP}
         body = {**message.body, "params": kept}
         plain = message._replace(body=body, raw=render(body))

@@ -72,14 +72,14 @@ class Run(NamedTuple):
 
 
 class SessionPeers:
-    """What is known of the agent of each session, for the envelopes of one run."""
+    """What is known about the agent of each session, for the envelopes of one run."""
 
     def __init__(self) -> None:
         self._facts: dict[str, dict[str, str]] = {}
         self._envelopes: list[Envelope] = []
 
     def add(self, envelope: "Envelope") -> None:
-        """Tell an envelope of changes from now on."""
+        """Notify an envelope of changes from now on."""
         self._envelopes.append(envelope)
 
     def introduce(self, session: str, facts: dict[str, str]) -> None:

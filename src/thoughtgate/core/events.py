@@ -160,7 +160,7 @@ class ServerGone(NamedTuple):
 
 
 class ServerStarted(NamedTuple):
-    """The server runs now, after it could not be started."""
+    """The server runs now; an earlier attempt to start it had failed."""
 
     at: float
 

@@ -104,6 +104,7 @@ def _why_not(approval: Approval, remember: Remember) -> str:
         return "remember once, for the session or for a time; call or tool"
     if not approval.remember:
         return f"{approval.workflow} does not let decisions be remembered"
+    # One person's remembered decision would later stand for several.
     if approval.required > 1:
         each = f"{approval.workflow} asks {approval.required} people each time"
         return f"{each}; it cannot be remembered"
@@ -128,6 +129,7 @@ def matches(grant: Grant, asked: Approval, now: float) -> bool:
         return False
     if not _is_about(grant, asked):
         return False
+    # Also if only one of them is known: nothing then shows that the tool is the same.
     if grant.definition != asked.definition:
         return False
     if grant.scope == TOOL:
@@ -151,4 +153,5 @@ def _is_about(grant: Grant, asked: Approval) -> bool:
     about = (asked.principal, asked.workflow, asked.server, asked.kind, asked.tool)
     if about != (grant.principal, grant.workflow, grant.server, grant.kind, grant.tool):
         return False
+    # Two calls without a session have equal keys, but do not share a session.
     return grant.lifetime != SESSION or bool(grant.session and asked.session_key == grant.session)

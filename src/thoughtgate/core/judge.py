@@ -57,7 +57,7 @@ from thoughtgate.policy.limits import THROTTLES, Limit, LimitState
 from thoughtgate.policy.names import recorded_name
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.previews import MAX_PREVIEW, preview
-from thoughtgate.policy.scopes import INSUFFICIENT_SCOPE, asking_nobody, stricter
+from thoughtgate.policy.scopes import INSUFFICIENT_SCOPE, deny_mixed_workflows, stricter
 from thoughtgate.policy.stops import STOP, Stops
 from thoughtgate.wire.canonical import NotCanonical
 from thoughtgate.wire.extra_params import extra_params
@@ -72,13 +72,14 @@ MAX_KEPT: Final = 1024
 """Requests up to this size keep their arguments in memory until they are answered."""
 
 MAX_NAMES: Final = 10_000
-MAX_MESSAGE_ID: Final = 128
 """Cached names as the record shows them."""
+MAX_MESSAGE_ID: Final = 128
+"""Characters of a request's id that the record stores; agents choose the ids."""
 
 MAX_SESSIONS: Final = 10_000
 """Sessions whose calls are counted: as many as a listener accepts."""
 
-MAX_SAID: Final = 256
+MAX_DECISIONS: Final = 256
 """Cached decision objects; bounded because the reason of some verdicts is specific to a call."""
 
 _REDEFINED: Final = "the server changed the definition of the tool while the call waited"
@@ -122,10 +123,10 @@ class Judge:
         self._needs_lists = policy.looks_at_annotations()
         self._inspects = policy.contents
         self._forwarded: dict[str, int] = {}
-        self._said: dict[Verdict, dict[str, Any]] = {}
+        self._decisions: dict[Verdict, dict[str, Any]] = {}
         """Cached decision objects for the record: few rules decide most calls. Record events share
         them, so they must not be modified."""
-        self._said_by = policy
+        self._decisions_policy = policy
         """The policy that the cache belongs to."""
         self._names: dict[str, str] = {}
         """Cached names for the record, masked by the redactor of the policy in force."""
@@ -142,6 +143,7 @@ class Judge:
         # Counters move to the new policy: a reload must not reset a rate limit or a budget.
         before, self._limits = self._limits, self._new_counts(policy.limits)
         self._limits.continue_from(before)
+        # Whatever the new limits did not take over is returned to the shared store.
         before.release()
 
     def close(self) -> None:
@@ -152,56 +154,58 @@ class Judge:
         """Return a call that has not ended, or None."""
         return self._open.get(call_id)
 
-    def judge(self, question: CallRequest) -> Ruling:
+    def judge(self, request: CallRequest) -> Ruling:
         """Judge a request. If it names several things, all of them must be allowed."""
         # For a task, the list says whether the server or the gate makes it.
-        needed = self._needs_lists or ("task" in question.params and self.policy.offers_tasks())
-        if needed and self.tools.must_list(question.server, question.named, question.listed):
+        needed = self._needs_lists or ("task" in request.params and self.policy.offers_tasks())
+        if needed and self.tools.must_list(request.server, request.named, request.listed):
             return _LIST_FIRST
         if self.definitions.enforces and self.definitions.must_list(
-            question.server, question.named, question.listed
+            request.server, request.named, request.listed
         ):
             return _LIST_FIRST
         self._calls += 1
         call_id = f"{self._run_id}.{self._calls}"
-        named = question.named
-        extra = extra_params(question.method, question.params)
+        named = request.named
+        extra = extra_params(request.method, request.params)
         calls: tuple[Call, ...]
         if len(named) == 1:
-            call = self._call(question, named[0], extra)
-            calls, verdict = (call,), self._evaluate(call, question.at)
+            call = self._call(request, named[0], extra)
+            calls, verdict = (call,), self._evaluate(call, request.at)
         else:
-            calls = tuple([self._call(question, one, extra) for one in named])
-            call, verdict = self._first_objection(question, calls)
-        # Rules may have changed since the caller was promised a decision by a person.
-        if question.promised and verdict.action == FORWARD:
+            calls = tuple([self._call(request, one, extra) for one in named])
+            call, verdict = self._first_objection(request, calls)
+        # The caller was told that a person decides. Even if the rules forward the call by now, it
+        # must not run without that decision.
+        if request.promised and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
         if shown.action == FORWARD:
-            refused = self._count(calls, question.at)
+            refused = self._count(calls, request.at)
             if refused is not None and verdict.action != DENY:
                 verdict, shown = refused, self._unless_observing(refused)
         # A forwarded call is not judged again, so large arguments need not stay in memory.
         if shown.action == FORWARD:
-            kept = call if question.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
+            kept = call if request.size <= MAX_KEPT else call._replace(arguments={}, extra=None)
             self._open[call_id] = unchecked(
-                OpenCall, (kept, verdict, question.at, (), "", 0, b"", None, "", "", "", ())
+                OpenCall, (kept, verdict, request.at, (), "", 0, b"", None, "", "", "", ())
             )
-            when = self._inspects.result_inspection(question.server) if self._inspects else 0
+            when = self._inspects.result_inspection(request.server) if self._inspects else 0
             shown = shown._replace(inspect=when) if when else shown
         else:
-            held = (call, verdict, question.at, calls, "", question.size, question.frame, None)
-            said = (_client_of(question, call), "", question.session_name)
+            held = (call, verdict, request.at, calls, "", request.size, request.frame, None)
+            said = (_client_of(request, call), "", request.session_name)
             listed = tuple(map(self._definition, calls))
             self._open[call_id] = unchecked(OpenCall, (*held, *said, listed))
         records: tuple[Record, ...] = (
-            self._start_record(call_id, call, question),
-            self._decision_record(call_id, call, verdict, question),
+            self._start_record(call_id, call, request),
+            self._decision_record(call_id, call, verdict, request),
         )
         if verdict.findings:
             content = {"findings": verdict.findings, "direction": AGENT_TO_SERVER, "action": BLOCK}
-            records += (self.found(call_id, call, question.at, **content),)
-        if question.size > MAX_PARSED:
+            records += (self.found(call_id, call, request.at, **content),)
+        if request.size > MAX_PARSED:
+            # The cache would keep a large call in memory until the next one.
             self._rendered = ({}, "")
         return unchecked(Ruling, (shown, call_id, records))
 
@@ -335,12 +339,12 @@ class Judge:
         return withheld, Record(TOOLS_LIST, at, server, session, body)
 
     def _first_objection(
-        self, question: CallRequest, calls: tuple[Call, ...]
+        self, request: CallRequest, calls: tuple[Call, ...]
     ) -> tuple[Call, Verdict]:
         objection: tuple[Call, Verdict] | None = None
         lacking: tuple[Call, Verdict] | None = None
         for call in calls:
-            verdict = self._evaluate(call, question.at)
+            verdict = self._evaluate(call, request.at)
             if verdict.action == DENY:
                 if verdict.kind != INSUFFICIENT_SCOPE:
                     return call, verdict
@@ -351,7 +355,7 @@ class Judge:
                 objection = (call, verdict)
             # One approval request has one workflow, so two different ones cannot both be met.
             elif verdict.action == APPROVE and verdict.workflow != objection[1].workflow:
-                return call, asking_nobody(verdict)
+                return call, deny_mixed_workflows(verdict)
         if lacking is not None:
             return lacking
         assert objection is not None
@@ -359,7 +363,7 @@ class Judge:
         if verdict.action == APPROVE and len(calls) > 1:
             # The reviewer must see, and approve, everything that the request names.
             every = Named(call.kind, call.name, {"all": in_full(calls)})
-            return self._call(question, every, call.extra), verdict
+            return self._call(request, every, call.extra), verdict
         return objection
 
     def _evaluate(self, call: Call, at: float, *, counted: tuple[str, ...] = (FORWARD,)) -> Verdict:
@@ -367,7 +371,7 @@ class Judge:
         if self.stops is not None and (stopped := self.stops.refuse(call)) is not None:
             return stopped
         verdict = evaluate(call, self.policy, at)
-        if self.definitions.matter:
+        if self.definitions.is_relevant:
             verdict = self.definitions.review(call, verdict)
         if verdict.action == DENY or not self.policy.limits:
             return verdict
@@ -384,6 +388,7 @@ class Judge:
         if self.policy.limits:
             if self._limits.is_shared:
                 refused = self._limits.take(calls, at)
+                # The development profile forwards the call anyway, so it still counts below.
                 if refused is not None and self.policy.profile == PRODUCTION:
                     return refused
             else:
@@ -399,7 +404,7 @@ class Judge:
 
     def _after(self, held: OpenCall, decision: Decision, at: float) -> Verdict:
         if not decision.approved:
-            # The call of a refused result was made: no other kind says so.
+            # For a refused result, only this kind says that the call itself was made.
             kind = "content_blocked" if held.answers else decision.kind
             denied = Verdict(DENY, "approval", kind, decision.reason, held.verdict.rule)
             denied = denied._replace(findings=held.verdict.findings)
@@ -441,9 +446,9 @@ class Judge:
             return verdict
         return verdict._replace(action=FORWARD, enforced=False)
 
-    def _call(self, question: CallRequest, named: Named, extra: dict[str, Json] | None) -> Call:
+    def _call(self, request: CallRequest, named: Named, extra: dict[str, Json] | None) -> Call:
         kind, name, arguments = named
-        server, session, principal, method = question[:4]
+        server, session, principal, method = request[:4]
         try:
             text = canonical_quickly(arguments)
             digest = sha256(text.encode()).hexdigest()
@@ -466,15 +471,15 @@ class Judge:
                 session,
                 digest,
                 self._forwarded.get(session, 0),
-                question.claims,
+                request.claims,
                 "",
                 None,
                 extra,
                 hash_of(extra) if extra else "",
                 definition,
                 bool(definition) or not is_tool,
-                self.facts.of(principal, question.at) if self._needs_facts else NO_FACTS,
-                session_key(self._run_id, session, question.session_name),
+                self.facts.of(principal, request.at) if self._needs_facts else NO_FACTS,
+                session_key(self._run_id, session, request.session_name),
             ),
         )
 
@@ -506,10 +511,10 @@ class Judge:
             return str(given)[:MAX_MESSAGE_ID]
         return recorded_name(str(given), self.policy.redactor, MAX_MESSAGE_ID)
 
-    def _start_record(self, call_id: str, call: Call, question: CallRequest) -> Record:
+    def _start_record(self, call_id: str, call: Call, request: CallRequest) -> Record:
         # Taken apart at once: a member of a named tuple takes longer to read than a variable.
         server, kind, name, arguments, method, _, principal, session, digest = call[:9]
-        size, transport, at, params = question[5:9]
+        size, transport, at, params = request[5:9]
         rendered, text = self._rendered
         redactor, limit = self.policy.redactor, self._preview_bytes
         text = text if rendered is arguments else ""
@@ -531,15 +536,15 @@ class Judge:
             text, is_cut = preview(call.extra, "", size, limit, redactor)
             said["extra_hash"] = call.extra_hash
             said["extra"] = {"truncated": is_cut, "preview": text}
-        trace = question.trace
+        trace = request.trace
         if META in params:
             trace = trace or traceparent(params)
             if kind not in SERVER_KINDS and (client := client_in(params)):
                 said["client"] = self.recorded_name(client)
-        if question.message_id is not None:
-            said["message_id"] = self._message_id(question.message_id)
-        if question.address:
-            said["address"] = question.address
+        if request.message_id is not None:
+            said["message_id"] = self._message_id(request.message_id)
+        if request.address:
+            said["address"] = request.address
         if trace:
             said["traceparent"] = trace
         if "task" in params:
@@ -549,19 +554,19 @@ class Judge:
         return unchecked(Record, (CALL_START, at, server, session, {"call": said}))
 
     def _decision_record(
-        self, call_id: str, call: Call, verdict: Verdict, question: CallRequest
+        self, call_id: str, call: Call, verdict: Verdict, request: CallRequest
     ) -> Record:
-        if self._said_by is not self.policy or len(self._said) > MAX_SAID:
-            self._said_by = self.policy
-            self._said.clear()
-        decision = self._said.get(verdict)
+        if self._decisions_policy is not self.policy or len(self._decisions) > MAX_DECISIONS:
+            self._decisions_policy = self.policy
+            self._decisions.clear()
+        decision = self._decisions.get(verdict)
         if decision is None:
-            decision = self._said[verdict] = describe_verdict(verdict, self.policy)
+            decision = self._decisions[verdict] = describe_verdict(verdict, self.policy)
         body = {"call": self._short(call_id, call), "decision": decision}
         if self._needs_facts and call.facts is not None:
             # Not in the cached decision: facts are those of the call.
             body["decision"] = {**decision, "facts": sorted(call.facts)}
-        return unchecked(Record, (CALL_DECISION, question.at, call.server, call.session, body))
+        return unchecked(Record, (CALL_DECISION, request.at, call.server, call.session, body))
 
     def _decided_record(
         self, call_id: str, held: OpenCall, decision: Decision, verdict: Verdict, at: float
@@ -579,7 +584,7 @@ class Judge:
         return Record(APPROVAL_DECIDED, at, held.call.server, held.call.session, body)
 
 
-def _client_of(question: CallRequest, call: Call) -> str:
+def _client_of(request: CallRequest, call: Call) -> str:
     """Return what the client of a held call says it is; the server writes its own requests."""
-    said = "" if call.kind in SERVER_KINDS else client_in(question.params)
-    return said or question.client
+    said = "" if call.kind in SERVER_KINDS else client_in(request.params)
+    return said or request.client

@@ -1,4 +1,4 @@
-"""What servers have listed of their tools: annotations, and digests of the definitions."""
+"""What servers have listed about their tools: annotations, and digests of the definitions."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -36,19 +36,19 @@ UNLISTED: Final[tuple[dict[str, Any] | None, str]] = (None, "")
 
 
 class KnownTools:
-    """What servers have listed of their tools, for the judge."""
+    """What servers have listed about their tools, for the judge."""
 
     def __init__(self) -> None:
         self._listed: dict[str, dict[str, tuple[dict[str, Any] | None, str]]] = {}
         """The annotations of each server's tools, and the digests of their definitions."""
         self._last: dict[str, dict[str, str]] = {}
-        """The digests that were listed last, also if the server has said since that they changed."""
+        """The digests that were listed last, even if the server has since announced a change."""
         self._tasked: dict[str, set[str]] = {}
         """The tools of each server that make tasks of calls themselves."""
         self._complete: set[str] = set()
         """Servers whose tools are all known."""
         self._changed: set[str] = set()
-        """Servers that said that their list has changed."""
+        """Servers that announced a change of their list."""
 
     def find(self, server: str, name: str) -> tuple[dict[str, Any] | None, str]:
         """Return the annotations of a tool and the digest of its definition."""
@@ -56,7 +56,7 @@ class KnownTools:
         return known.get(name, UNLISTED) if known is not None else UNLISTED
 
     def listed_last(self, server: str, name: str) -> str:
-        """Return what tells the last listed definition of a tool from others; empty if none was.
+        """Return a digest that identifies the last listed definition of a tool; empty if none was.
 
         Unlike in ``find``, a server cannot erase it by saying that its list has changed.
         """
@@ -69,10 +69,12 @@ class KnownTools:
         tasked = self._tasked.setdefault(server, set())
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
+            # A full table still learns changes of the tools that are in it.
             if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
                 hints = _annotations(known.get(name, UNLISTED)[0], said)
                 definition = _definition(entry)
                 known[name] = (hints, definition)
+                # Never empty, so that a held call notices a definition that became unreadable.
                 last[name] = definition or _UNREADABLE
                 if declares_tasks(entry):
                     tasked.add(name)
@@ -101,6 +103,7 @@ class KnownTools:
                 self._changed.discard(server)
             return False
         if server in self._changed:
+            # The tools that are known may be among those that changed.
             return any(one.kind == TOOL for one in named)
         known = self._listed.get(server, {})
         return server not in self._complete and any(
@@ -111,10 +114,11 @@ class KnownTools:
 def _annotations(before: dict[str, Any] | None, said: Json) -> dict[str, Any] | None:
     """Return a tool's annotations after a further list.
 
-    They may only tighten, so a list without them, or without one of them, takes nothing back.
+    A server may only add to them, so a list that omits them, or one of them, takes nothing back.
     """
     if type(said) is not dict or not before:
         return said if type(said) is dict else before
+    # A null would take an annotation back as well.
     kept = before | {
         name: value for name, value in said.items() if value is not None or name not in before
     }

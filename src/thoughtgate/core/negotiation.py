@@ -79,7 +79,7 @@ def merge_capabilities(
             elif name in capabilities:
                 said = capabilities[name]
                 has = said if type(said) is dict else {}
-                # The hub can announce changes of its own lists, whatever the server supports.
+                # The hub itself announces changes of its lists, whatever the server supports.
                 kept = {key: True for key in members if key == "listChanged" or has.get(key)}
                 found.setdefault(name, {}).update(kept)
     return dict(found)
@@ -186,6 +186,7 @@ def params_for_modern(
     token: int | None = None,
 ) -> dict[str, Json]:
     """Return params with the metadata that a modern server requires."""
+    # The client's own envelope and progress token belong to its connection, not to this one.
     meta = _vendor_meta(params)
     meta[VERSION_KEY] = LATEST
     meta[CAPABILITIES_KEY] = capabilities

@@ -38,7 +38,7 @@ class PackedCall(NamedTuple):
 
 
 SPENT: Final = PackedCall(b"", is_frame=True)
-"""In place of the arguments of a call that was decided: it cannot be judged again."""
+"""Replaces the arguments of a call that was decided, which is never judged again."""
 
 
 def pack_calls(calls: tuple[Call, ...], size: int, frame: bytes) -> PackedCall | None:
@@ -107,7 +107,7 @@ _NOTHING: Final[dict[str, Json]] = {}
 
 
 class CallRequest(NamedTuple):
-    """A request that needs a verdict, with its principal and origin."""
+    """A request that needs a verdict, with its principal and its origin."""
 
     server: str
     session: str

@@ -50,7 +50,7 @@ TIMEOUT: Final = "TIMEOUT"
 CANCELLED: Final = "CANCELLED"
 
 OUTCOME_UNKNOWN: Final = "outcome_unknown"
-"""The kind of error of a call that may have run: who carried it ended before its answer."""
+"""The kind of error of a call that may have run: its process ended before the answer arrived."""
 
 NOWHERE: Final = "(none)"
 """The server id for calls that name no server; no config can contain it."""
@@ -80,7 +80,7 @@ START_BYTES: Final = 32
 """First bytes of a refused frame that the record stores: enough to recognise what sent it."""
 
 _START_READ: Final = 256
-"""First bytes in which a secret is looked for: its pattern may need more than the stored ones."""
+"""First bytes that are searched for secrets: a pattern may need more than the stored ones."""
 
 
 class Record(NamedTuple):
@@ -240,6 +240,7 @@ def server_exited(
     """A server exited, could not be started, or was lost; signal n gives the exit code 128 + n."""
     facts: dict[str, Any] = {"state": "lost" if was_up else "failed_to_start"}
     if exit_code is not None:
+        # Python reports the signal that ended a process as a negative number.
         code = exit_code if exit_code >= 0 else _SIGNALLED - exit_code
         facts = {"state": "exited", "exit_code": code}
         cause = cause or "exited"

@@ -1,4 +1,4 @@
-"""Limits how many events peers can cause on the record without making a call.
+"""Limiting how many record events a peer can cause without making a call.
 
 A server can send notifications as fast as it likes, an agent pings, and anyone who can reach a
 listener can be rejected over and over. If each of these were recorded, they could push all other

@@ -77,11 +77,13 @@ def matches_template(template: str, uri: str) -> bool:
     inside = _bits(char not in "/?#" for char in uri)
     ends = 1
     for number, part in enumerate(parts):
+        # Literal parts and placeholders alternate, and a literal comes first.
         if number % 2 == 0:
             ends = (ends & _bits(map(uri.startswith, repeat(part), range(len(uri) + 1)))) << len(
                 part
             )
         elif part[:1] in _MANY or part.endswith("*"):
+            # The value may have any characters, so it can end anywhere from the first position on.
             ends = -(ends & -ends) & ((2 << len(uri)) - 1)
         else:
             # Adding propagates a carry from each end through the characters that a value may have.

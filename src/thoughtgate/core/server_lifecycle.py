@@ -96,6 +96,7 @@ class Supervision(NamedTuple):
 
 def backoff_s(failures: int) -> float:
     """Return the delay before the next start: doubling from half a second to half a minute."""
+    # The exponent is bounded, because a float overflows with an exception.
     return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(max(0, failures - 1), 16))
 
 
@@ -112,7 +113,9 @@ def advance(now: Supervision, event: str, at: float, reason: str = "") -> Superv
         return now._replace(state=state, since=at, halting=event == TOLD_TO_STOP)
     if event == ENDED and now.halting:
         state = HALTED
+    # Failures are counted only while the server is restarted automatically.
     failures = 0 if event in {TOLD_TO_START, TOLD_TO_STOP, UNUSED, ENDED} else now.failures
+    # ``status`` shows the last failure until the server runs, or a person starts or stops it.
     kept = now.reason if event in {WANTED, UNUSED} else ""
     return Supervision(state, failures, 0.0, at, reason=kept)
 

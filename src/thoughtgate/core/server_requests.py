@@ -4,8 +4,9 @@ They are calls in the other direction. Rules can forward, deny or hold them; wha
 answered to the server and never reaches the agent.
 
 Since MCP 2026-07-28 a server puts such requests into a result. The result then waits until they
-are judged, and the agent gets an error in its place if they are denied. So do errors that carry
-elicitations (2025-11-25). Notifications about tasks wait too, and are dropped.
+are judged, and the agent gets an error in its place if they are denied. Errors that carry
+elicitations (2025-11-25) are treated in the same way. Notifications about tasks wait too, and are
+dropped if their requests are denied.
 """
 
 from typing import Any, Final, NamedTuple
@@ -51,7 +52,7 @@ MAX_REQUESTS: Final = 256
 """Unanswered requests of one server in one session; further ones are refused."""
 
 MAX_TOKEN: Final = 128
-"""Characters of a progress token that is passed on without a look; agents use numbers and UUIDs."""
+"""Characters of a progress token that needs no inspection; agents use numbers and UUIDs."""
 
 _NOTICE: Final = frozenset({"jsonrpc", "method", "params"})
 """The members of a notification."""
@@ -103,7 +104,7 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         name = named[0].name if named else ""
         self[ident] = PendingRequest(message, message.method, name, at, modern=False, token=None)
         seen = [] if named else [self._replies.seen(message, at, SERVER_TO_AGENT)]
-        when = inspect if params else 0
+        when = inspect if params else 0  # without params there is nothing to inspect
         if not named and not when & INSPECT_BEFORE:
             self[ident] = self[ident]._replace(message=None)
             later = [inspect_later(message, "", at)] if when else []
@@ -186,7 +187,7 @@ class ServerRequests(dict[RequestId, PendingRequest]):
         """Return the events that record the agent's answer; None if the server did not ask."""
         ident = message.id
         asked = self.get(ident) if ident is not None else None
-        # A held request is not known to the agent, so this is no answer to it.
+        # The agent does not know a held request, so this cannot be its answer.
         if ident is None or asked is None or asked.message is not None:
             return None
         del self[ident]
@@ -257,9 +258,10 @@ def _whole(message: Message) -> Message:
 
 
 def _is_number_or_token(name: str, value: Any) -> bool:
-    """Tell whether a member of progress says nothing in words: most are numbers.
+    """Tell whether a member of a progress notification contains no text: most are numbers.
 
-    The token is the agent's own and must come back as it is; one that is like a text is not.
+    A string token is accepted if it is short, because it is the agent's own and must come back
+    unchanged.
     """
     if name == "progressToken" and type(value) is str:
         return len(value) <= MAX_TOKEN and value.isascii()
@@ -284,7 +286,7 @@ class InputRequests(dict[RequestId, _Waiting]):
         super().__init__()
         self._replies = replies
         self.inspects_notices = 0
-        """Whether and when the server's answers are inspected, and so all that it says besides."""
+        """Whether and when the server's answers are inspected, and therefore its notifications."""
 
     def judge(
         self,
@@ -337,7 +339,7 @@ class InputRequests(dict[RequestId, _Waiting]):
         return message.id, self._ended(inputs, verdict, at)
 
     def must_inspect(self, message: Message) -> bool:
-        """Tell whether a notification must be inspected: one that says something in words."""
+        """Tell whether a notification must be inspected, because it can contain text."""
         if not self.inspects_notices:
             return False
         params = message.body.get("params")
@@ -366,7 +368,7 @@ class InputRequests(dict[RequestId, _Waiting]):
         _, commands = self.judged(event, is_awaited=True)
         body = _whole(message).body if event.verdict.inspect else {}
         if event.verdict.action == FORWARD and event.verdict.inspect == INSPECT_BEFORE:
-            # It cannot be held: nobody waits for a notification, and the next one may follow it.
+            # It cannot be held: nobody waits for a notification, and later ones would overtake it.
             self[event.key] = waiting
             commands.append(InspectAnswer(event.key, event.call_id, body, event.at, can_wait=False))
         elif event.verdict.action == FORWARD:

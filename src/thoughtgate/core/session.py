@@ -87,7 +87,8 @@ class Session:
         )
         """The tables with the ids that the agent must not use again yet."""
         self._passing = (*self._taken[:-1], self.served, self._open.tokens, self.inputs)
-        """The tables to clear when the server is gone."""
+        """The tables to clear when the server is gone. Not the abandoned requests: their verdicts
+        may still come."""
         self._tasked = TaskCalls()
         self.prompts = self._replies.prompts
         self._answers = InspectedAnswers(self._waiting, self._replies)
@@ -113,7 +114,7 @@ class Session:
     def is_undecided(self, key: RequestId) -> bool:
         """Tell whether a call still waits for its first verdict, as while tools are being listed."""
         asked = self._waiting.get(key)
-        # What names nothing, such as a request for the result of a task, is not judged.
+        # A request that names nothing, such as one for a task's result, is not judged.
         return asked is not None and bool(asked.name) and not asked.call_id
 
     @property
@@ -550,7 +551,7 @@ class Session:
         """Give up a request whose caller has left: even if a person approves it, it is not made."""
         if is_answered(asked):
             if not asked.release:
-                # The reply about its answer is still to come, and must not reach another request.
+                # The inspection's outcome is still to come, and must not reach another request.
                 self._abandoned[key] = asked._replace(message=None, given_up=reason)
             return self._answers.give_up(key, asked, reason, at)
         del self._waiting[key]

@@ -315,7 +315,7 @@ def tell_progress(waiting: dict[RequestId, PendingRequest], at: float) -> list[C
     for key, asked in waiting.items():
         if asked.token is None or not asked.held_since:
             continue
-        # The first one at once: until then, the agent's user sees a call that just takes long.
+        # The first one is sent at once: until then, the user only sees a slow call.
         due = int((at - asked.held_since) / PROGRESS_EVERY_S) + 1
         if due > asked.told:
             waiting[key] = asked._replace(told=due)
@@ -482,7 +482,7 @@ class SessionReplies:
     ) -> list[Command]:
         """Answer a call that was made, and whose result the agent must not get.
 
-        Never with a kind of error that says that the call was not made: callers would repeat it.
+        The kind of error must not suggest that the call was not made: callers would repeat it.
         """
         kind = "content_blocked"
         error = {"class": "policy_block", "kind": kind, "message": WITHHELD}
@@ -509,7 +509,7 @@ class SessionReplies:
             return []
         kind, text, facts = found
         if kind == "tool_call_timeout":
-            # Should the session's own timer end first, the record says the same.
+            # The record says the same as if the session's own timer had ended first.
             return self._out_of_time(key, asked, facts["cause"], at)
         return self.failed(key, asked, kind, at, text=text, facts=facts)
 

@@ -116,11 +116,12 @@ def has_extension(params: dict[str, Any]) -> bool:
 
 
 def advertise(capabilities: dict[str, Any], *, modern: bool, lists: bool = False) -> dict[str, Any]:
-    """Return a server's capabilities with tasks added, because the gate makes one of a held call.
+    """Return a server's capabilities with tasks added: the gate turns held calls into tasks.
 
     ``lists`` says that ``tasks/list`` is offered, too. MCP 2025-11-25, tasks: not if callers cannot
     be told apart.
     """
+    # What the server itself declares is never replaced, only completed.
     if modern:
         return {
             **capabilities,
@@ -170,8 +171,8 @@ def requested_ttl(params: dict[str, Any]) -> float | None:
     Raises:
         ValueError: ``task.ttl`` is not a whole number of milliseconds.
     """
-    wish = params.get("task")
-    ttl = wish.get("ttl") if type(wish) is dict else None
+    task = params.get("task")
+    ttl = task.get("ttl") if type(task) is dict else None
     if ttl is None:
         return None
     if type(ttl) is not int or ttl < 0:
@@ -183,6 +184,7 @@ def clamp_ttl(
     seconds: float | None, default_s: float = DEFAULT_TTL_S, max_s: float = MAX_TTL_S
 ) -> float:
     """Return the actual time to live of a task."""
+    # The maximum is applied last: the config may set it below ``MIN_TTL_S``.
     return min(max(seconds if seconds is not None else default_s, MIN_TTL_S), max_s)
 
 

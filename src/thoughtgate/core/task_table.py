@@ -259,6 +259,7 @@ class TaskTable:
         task = self._tasks.get(ident) if type(ident) is str else None
         if task is None or task.principal != request.caller.principal:
             return None
+        # An expired task stays in the table until the next tick.
         return task if request.at < task.expires_at else None
 
     def _get(self, request: _Request, task: Task) -> list[TaskStep]:
@@ -300,7 +301,7 @@ class TaskTable:
         return [stop, *moved, AnswerTask(request.key, body)]
 
     def _update(self, request: _Request, task: Task) -> list[TaskStep]:
-        del task  # Our tasks never ask for input, and unknown inputs must be ignored.
+        del task  # The gate's tasks never ask for input, and unknown inputs must be ignored.
         if not request.modern:
             return _answer(request, codec.refused("method_not_found", modern=False))
         return _answer(request, codec.acknowledged())
@@ -334,10 +335,12 @@ class TaskTable:
         own = [each for each in self._tasks.values() if each.principal == task.principal]
         if len(own) < self._limits.kept_per_principal:
             return []
+        # Unfinished tasks are never dropped: ``_over_limit`` bounds their number.
         over = [each for each in own if each.is_over]
         return [self.forget(min(over, key=lambda each: each.updated_at).id)] if over else []
 
     def _shed_bytes(self, spared: str) -> list[TaskStep]:
+        """Drop the oldest outcomes beyond the maximum size, but not the one just stored."""
         over = sorted(
             (each for each in self._tasks.values() if each.is_over and each.id != spared),
             key=lambda each: each.updated_at,

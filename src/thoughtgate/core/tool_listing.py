@@ -1,7 +1,7 @@
 """The gate's own request for a server's tools or prompts, for calls that depend on what they are.
 
 A call that is made before any list must be judged like one after it. The calls wait until the
-list is complete; if it cannot be had, they are judged with unknown annotations.
+list is complete; if the server does not give one, they are judged with unknown annotations.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """A gate inside another program: governs MCP connections whose messages the program carries.
 
 The program owns the transports. It passes each message of an agent or a server to a
-connection, and sends on what the connection gives to its callbacks. Everything else is what
-the commands do: the same sessions, judge, approvals and record.
+connection, and sends what the connection passes to its callbacks. Everything else is the same as
+in the commands: sessions, judge, approvals and record.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.policy.call import PRODUCTION
 
 SendMessage = Callable[[bytes], None]
-"""Sends one message: a JSON text without a line end. It must return at once."""
+"""Sends one message, a JSON text without a line end. It must return at once."""
 
 TICK_S: Final = 1.0
 """How often calls are checked for timeouts."""
 
 COMPONENT: Final = "embedded"
-"""How the record and the operator's log name a gate inside another program."""
+"""The name of an embedded gate in the record and in the operator's log."""
 
 
 @asynccontextmanager
@@ -176,6 +176,7 @@ class EmbeddedGate:
         self._connections.discard(connection)
 
     def _tick(self) -> None:
+        # First, so that a failure below does not end the checks.
         self._ticker = self._loop.call_later(TICK_S, self._tick)
         at = now()
         for connection in list(self._connections):
@@ -186,8 +187,8 @@ class EmbeddedGate:
 class EmbeddedConnection:
     """One agent and one server that talk through an embedded gate.
 
-    Pass each message as soon as it arrives; what may go on comes out at the callbacks, after
-    the record is written. Messages after ``close`` are ignored.
+    Pass each message as soon as it arrives; messages that may go on are passed to the callbacks
+    after the record is written. Messages after ``close`` are ignored.
 
     Example:
         >>> connection = gate.connect("files", to_agent=replies.append, to_server=sent.append)
@@ -233,7 +234,7 @@ class EmbeddedConnection:
         self._feed(ServerGone(reason, now(), facts={"cause": "connection_lost"}))
 
     def close(self) -> None:
-        """End the connection, because the agent is gone: calls that are held are withdrawn.
+        """End the connection because the agent is gone; held calls are withdrawn.
 
         Nothing is sent to the agent any more.
 
@@ -242,6 +243,7 @@ class EmbeddedConnection:
         """
         if self._callbacks.is_closed:
             return
+        # First, so that the events below can no longer send anything to the agent.
         self._callbacks.is_closed = True
         driver = self._driver
         driver.feed(AgentGone(now()), self._callbacks)
@@ -272,6 +274,7 @@ class _Callbacks(PipeCaller):
         """Send the server a frame; if the callback fails, the agent gets an error."""
         try:
             self._to_server(frame.data)
+        # The callback is the program's own code: whatever it raises must not end the session.
         except Exception as error:
             if self.driver is None or frame.key is None:
                 raise

@@ -1,4 +1,4 @@
-"""Loading a policy and judging calls by it, without a server, a record or a running gate."""
+"""Loading a policy and judging calls with it, without a server, a record or a running gate."""
 
 import os
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def load_config(
 
 
 def judge(policy: Policy, call: Call, *, at: float | None = None) -> Verdict:
-    """Return the verdict on a call: what the gate would do with it, by which rule and why.
+    """Return the verdict on a call: what the gate would do with the call, by which rule and why.
 
     Nothing is recorded, nobody is asked and nothing is counted: limits are checked as for the
     first call of a run. ``at`` is the time in seconds since the epoch, by default now.

@@ -36,6 +36,7 @@ class PassedStream:
     def take(self, frame: ToAgent) -> None:
         """Send a notification of the gate itself between those of the server."""
         exchange = self.exchange
+        # Dropped for an agent that does not read: only the server's own stream can be paused.
         if exchange.is_streaming and not exchange.is_gone and not exchange.is_stalled:
             exchange.write(render_event(frame.data))
 
@@ -108,7 +109,7 @@ class Unlistens(Protocol):
 
 
 class PushStream:
-    """An agent's GET stream that carries the unsolicited messages of a stdio server."""
+    """An agent's GET stream with the messages of a stdio server that answer no request."""
 
     def __init__(self, exchange: Exchange, driver: SessionDriver, home: Unlistens) -> None:
         self.exchange = exchange

@@ -49,7 +49,7 @@ LEEWAY_S: Final = 30.0
 
 KEYS_FRESH_S: Final = 3600.0
 KEYS_RETRY_S: Final = 10.0
-"""Minimum time between two fetches, so that unknown key ids cannot make us flood the issuer."""
+"""Minimum time between two fetches, so that unknown key ids cannot cause a flood of requests."""
 
 MAX_KEYS: Final = 262_144
 """Maximum size of a key set in bytes."""
@@ -183,8 +183,8 @@ class Authenticator:
             head = jwt.get_unverified_header(token)
         except jwt.PyJWTError:
             return self._unsigned("token not acceptable")
-        # Nothing in this header is trusted: it only selects the key, and the algorithm must be on
-        # our list.
+        # Nothing in this header is trusted: it only selects the key, and the algorithm must be one
+        # of ``ALGORITHMS``.
         key = keys.find(str(head.get("kid") or ""))
         if key is None:
             return None if keys.may_fetch() else self._unsigned("token signed by an unknown key")
@@ -336,7 +336,8 @@ def open_authenticator(
 def scope_challenge(scopes: str, challenge: bytes = b"Bearer") -> bytes:
     """Return the header for a call whose token lacks scopes: it names all that the call needs.
 
-    Also those that the token has: a client that asks for the named ones only would lose them.
+    It includes those that the token has: a client that requests only the named ones would lose the
+    others.
     """
     separator = b"," if b"=" in challenge else b""
     said = b'error="insufficient_scope", scope="%b"' % scopes.encode()

@@ -1,4 +1,7 @@
-"""What an endpoint needs of the servers behind it; ``proxy`` and ``serve`` each have their own."""
+"""The interface between an endpoint and the servers behind it.
+
+``proxy`` implements it in ``front.transparent``, ``serve`` in ``hub.backend``.
+"""
 
 from collections.abc import Callable
 from typing import Protocol

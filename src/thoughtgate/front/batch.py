@@ -64,7 +64,7 @@ class Batch:
         self._spoke_at = 0.0
         self._is_refused = False
         self._is_wanted = False
-        """Whether the batch holds anything else than responses that nobody expects."""
+        """Whether the batch contains anything but responses that nobody expects."""
         self._is_fed = False
         self._is_closed = False
         exchange.on_gone = self.gone
@@ -184,7 +184,7 @@ class Batch:
             self._forget(key)
             if key in self._held:
                 self._held.discard(key)
-                # Also if nobody refused it: without this call, the others must not run either.
+                # Any refusal counts: if this call does not run, the others must not run either.
                 self._is_refused |= is_refusal
         self._go_on()
 

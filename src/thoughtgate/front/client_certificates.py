@@ -1,4 +1,4 @@
-"""Who a client is by its certificate, which TLS has already verified.
+"""The name of a client in its certificate, which TLS has already verified.
 
 A certificate with exactly one URI among its alternative names, such as a SPIFFE id, names that URI;
 any other certificate names its subject, written as in RFC 4514.
@@ -31,7 +31,7 @@ def name_in(certificate: dict[str, Any] | None) -> str:
     if not certificate:
         return ""
     uris = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI"]
-    # Certificates are not checked for the syntax of URIs: without it, one could repeat a subject.
+    # TLS does not check the syntax of URIs. Without a scheme, one could look like a subject.
     if len(uris) == 1 and _SCHEME.match(str(uris[0])):
         return str(uris[0])
     return subject_text(certificate.get("subject", ()))

@@ -28,6 +28,7 @@ OPENING: Final = "tg-open"
 """The request id of the gate's own ``initialize``."""
 
 FINISH_STEP_S: Final = 0.05
+"""How often a stopping gate checks whether its calls have ended."""
 
 
 class DetachedCall:
@@ -91,6 +92,7 @@ class Handshake(DetachedCall):
 
     def start(self) -> None:
         """Send ``initialize``."""
+        # Without capabilities: no agent could answer a request of the server.
         params = initialize_params({})
         self._say({"id": OPENING, "method": "initialize", "params": params})
 
@@ -201,6 +203,7 @@ class DetachedCalls:
 
         def opened() -> None:
             if not self._server.names_sessions:
+                # Behind a stdio server, the gate assigns the ids, as for the sessions of agents.
                 driver.upstream_session = uuid.uuid4().hex
             self._send(DetachedCall(driver, key), frame)
 

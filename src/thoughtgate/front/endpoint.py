@@ -156,6 +156,7 @@ class Endpoint:
             # the refusal on the record.
             peer = self._backend.open_peer(who, is_modern=False)
             post = Post(self, exchange, peer, key=None, method="", at=at)
+            # A session ignores an empty frame; with the space, an empty body is refused as well.
             self._feed(post, AgentSent(body or b" ", at, message))
             return
         facts: HeadFacts = exchange.head.memo
@@ -212,6 +213,7 @@ class Endpoint:
         post = Post(self, exchange, peer, key=key, method=message.method, at=at)
         if entry is not None:
             post.session, post.upstream_session = entry.ident, entry.upstream
+        # Another POST of the session may be using the id; then the session refuses this one.
         if key is not None and peer.callers.setdefault(key, post) is post and unlisted:
             peer.header_checks[key] = partial(self._agrees, post, message)
         shared = self._shared
@@ -225,7 +227,7 @@ class Endpoint:
     def _is_carried(
         self, shared: SharedSessions, entry: HttpSession, post: Post, message: Message
     ) -> bool:
-        """Whether another gate gets the message, because it has the request that it is for."""
+        """Tell whether the message goes to another gate, which has the request that it is for."""
         if message.method == CANCELLED:
             shared.cancelled(entry, message)
         if message.shape != RESPONSE:
@@ -464,7 +466,7 @@ class Endpoint:
         self._authority.held.prevented += 1
 
     def left(self, post: Post) -> None:
-        """Stop counting a post as a call in progress: its agent is gone, its response is not here.
+        """Stop counting a post as a call in progress: its agent left before the response arrived.
 
         Otherwise one agent could use up every place with calls that it does not wait for.
         """
@@ -540,7 +542,7 @@ class Endpoint:
         for peer in list(self._peers):
             for caller in list(peer.callers.values()):
                 if isinstance(caller, Post) and caller.method == LISTEN:
-                    caller.gone()  # A subscription stays open forever; waiting would only delay us.
+                    caller.gone()  # A subscription never ends by itself; waiting would be useless.
 
     def close(self, reason: str) -> None:
         """Stop, and answer every request that is still open."""

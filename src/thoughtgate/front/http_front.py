@@ -16,7 +16,7 @@ from thoughtgate.errors import ConfigError, Problem, ThoughtGateError
 from thoughtgate.front.authentication import open_authenticator, resource_metadata
 from thoughtgate.front.backend import Backend
 from thoughtgate.front.endpoint import Endpoint, EndpointOptions
-from thoughtgate.front.listener import Listener
+from thoughtgate.front.listener import METADATA, Listener
 from thoughtgate.front.pages import AdminPort, Pages
 from thoughtgate.front.request_head import expected_names
 from thoughtgate.front.sessions import SessionLimit, SessionTable
@@ -29,6 +29,9 @@ from thoughtgate.gate.poll_loop import complain
 from thoughtgate.policy.call import PRODUCTION
 from thoughtgate.transports.http_server import HttpServer
 from thoughtgate.transports.server_limits import ServerLimits
+
+MCP: Final = "/mcp"
+"""The path of the endpoint, with which its public URL ends."""
 
 ADMIN_DRAIN_S: Final = 0.5
 """How long a shutdown waits for responses on the admin port to complete."""
@@ -89,7 +92,7 @@ class HttpFront:
             listen.auth,
             environ,
             anonymous=anonymous,
-            metadata_url=resource.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"),
+            metadata_url=metadata_url(resource),
             file=file,
         )
         self.auth_method = self._authenticator.method
@@ -191,15 +194,29 @@ async def _bind(
         return await server.listen(host, port, tls=tls, reuse_port=reuse_port)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "the address cannot be used"
-        raise ThoughtGateError(f"cannot listen on {host}:{port}: {reason}") from None
+        raise ThoughtGateError(cannot_listen(host, port, reason)) from None
+
+
+def cannot_listen(host: str, port: int, reason: str) -> str:
+    """Return the message about an address at which no server can listen."""
+    return (
+        f"cannot listen on {host}:{port}: {reason}; choose another address,"
+        " or find what uses this one (thoughtgate status lists gates)"
+    )
 
 
 def _public_url(listen: ListenSettings) -> str:
     if listen.public_url:
         base = listen.public_url.rstrip("/")
-        return base if base.endswith("/mcp") else f"{base}/mcp"
+        return base if base.endswith(MCP) else f"{base}{MCP}"
     host = f"[{listen.host}]" if ":" in listen.host else listen.host
-    return f"{scheme_of(listen)}://{host}:{listen.port}/mcp"
+    return f"{scheme_of(listen)}://{host}:{listen.port}{MCP}"
+
+
+def metadata_url(resource: str) -> str:
+    """Return where the metadata of the endpoint with this URL is (RFC 9728)."""
+    # Only at the end: the host may be called ``mcp.example.com``.
+    return f"{resource.removesuffix(MCP)}{METADATA.decode()}{MCP}"
 
 
 def scheme_of(listen: ListenSettings) -> str:

@@ -38,6 +38,7 @@ from thoughtgate.transports.http_server import Exchange
 from thoughtgate.wire.replies import render_error
 
 METADATA: Final = b"/.well-known/oauth-protected-resource"
+"""The path of the metadata for OAuth clients (RFC 9728), before that of the endpoint."""
 
 
 class Listener:
@@ -184,7 +185,7 @@ class Listener:
         elif path.startswith(METADATA) and (metadata := self._metadata()) is not None:
             exchange.respond(200, JSON, metadata)
         elif path.startswith(SERVERS) or exchange.method == b"POST":
-            # Not for other requests: browsers and clients look for pages that the gate lacks.
+            # Others are not recorded: browsers and clients look for pages that do not exist.
             self._refuse(exchange, 404, UNREAD_HTTP)
         else:
             refuse(exchange, 404)

@@ -6,6 +6,7 @@ from typing import Final, Protocol, TypeAlias
 
 from thoughtgate.transports.http_server import Exchange
 
+# Not stored by caches: a probe must see the state of this moment.
 _JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
 _TEXT: Final = (
     b"content-type: text/plain; version=0.0.4; charset=utf-8\r\ncache-control: no-store\r\n"

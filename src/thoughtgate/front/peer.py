@@ -1,4 +1,4 @@
-"""What the front knows of an agent, whatever is behind the endpoint.
+"""The interface of an agent's session, whatever is behind the endpoint.
 
 For a single server, a peer is the driver of the session; for a catalogue of servers, it is
 a client with one session per server that it calls.

@@ -97,10 +97,13 @@ class Home(Protocol):
         """Count an approved call that is not made because its caller has disconnected."""
 
     def closed(self, peer: Peer, *, left: "Post | None") -> None:
-        """Release the peer of a post that was answered or abandoned; of ``left``, if it had left."""
+        """Release the peer of a post that was answered or abandoned.
+
+        ``left`` is the post if its agent had left before.
+        """
 
     def left(self, post: "Post") -> None:
-        """Stop counting a post as a call in progress: its agent is gone, its response is not here."""
+        """Stop counting a post as a call in progress: its agent left before the response."""
 
     def note_error(self, peer: Peer, method: str, kind: str) -> str:
         """Record an error that no session reports; return its id."""
@@ -159,7 +162,6 @@ class Post:
         """The session id that the agent uses."""
         self.upstream_session = ""
         """The session id that the server uses."""
-        """Whether the message had any effect."""
         self._failed_with = 200
         """The HTTP status of an answer that says that the server did not respond."""
         self._held_at = 0.0

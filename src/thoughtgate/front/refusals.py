@@ -5,6 +5,7 @@ With that id, whoever reads the response finds the refusal with ``thoughtgate au
 
 from typing import Final
 
+from thoughtgate.core.negotiation import GONE_IN_MODERN
 from thoughtgate.core.record_events import AGENT_TO_SERVER, frame_refused
 from thoughtgate.front.request_head import (
     JSON,
@@ -25,11 +26,6 @@ from thoughtgate.wire.replies import render_error
 TOO_MANY_SESSIONS: Final = "every session is in use; end one, or try again later"
 NEEDS_SESSION: Final = "this needs a session: send initialize first, then its Mcp-Session-Id"
 UNKNOWN_SESSION: Final = "there is no such session, or it has ended; send initialize again"
-
-REMOVED: Final = frozenset(
-    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
-)
-"""Methods that 2026-07-28 no longer has."""
 
 
 class Refusals:
@@ -128,7 +124,8 @@ class Refusals:
             refusal = self.mismatch(exchange, message, mismatch, at)
             self._outbox.later(exchange.respond, 400, JSON, refusal)
             return True
-        if message.method in REMOVED and is_modern_request(exchange, message.body.get("params")):
+        is_gone = message.method in GONE_IN_MODERN
+        if is_gone and is_modern_request(exchange, message.body.get("params")):
             kind = "method_not_found"
             ident = self.note_request(exchange, "removed_method", kind, at)
             refusal = render_error(message.id, kind, modern=True, correlation_id=ident)

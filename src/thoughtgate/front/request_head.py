@@ -82,7 +82,8 @@ _NOT_UPSTREAM: Final = mirror.HOP_BY_HOP | {
 servers take another method or path from a header than the one that was judged."""
 
 _OF_PROXIES: Final = b"x-forwarded-"
-"""The start of headers with which a trusted proxy tells a server who calls; not for agents to say."""
+"""The prefix of headers with which a trusted proxy tells a server who calls; agents could forge
+them."""
 
 _TEXTS: Final = {
     400: "the request cannot be read",
@@ -93,7 +94,7 @@ _TEXTS: Final = {
     406: "accept application/json or text/event-stream",
     408: "the request took too long",
     413: "the request is too large",
-    415: "send application/json",
+    415: "send JSON, with the header Content-Type: application/json",
     421: "this gate does not answer to that Host; add it to listen.hosts in the gate's config",
     403: "this gate does not accept the client's Origin, address or certificate; see listen.origins"
     " and listen.auth in the gate's config",
@@ -120,6 +121,7 @@ def expected_names(host: str, port: int, hosts: Iterable[str], origins: Iterable
         # to a loopback address must not get in.
         named |= {*LOOPBACK, host.lower()}
     elif named:
+        # Without names in the config, any Host is accepted here: the gate cannot know its names.
         named.add(host.lower())
     return Expected(frozenset(named), port, frozenset(origin.lower() for origin in origins))
 
@@ -140,6 +142,7 @@ def admit_page(exchange: Exchange) -> bool:
     origin = exchange.headers.get(b"origin")
     if origin is None:
         return False
+    # A preflight carries no credentials, so it is answered before authentication.
     exchange.also = b"access-control-allow-origin: %b\r\n" % origin + _TO_PAGES
     if exchange.method != b"OPTIONS" or b"access-control-request-method" not in exchange.headers:
         return False
@@ -216,7 +219,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     name, port = _split_host(host.decode("latin-1").lower())
     if expected.hosts and name not in expected.hosts:
         return 421
-    # Another port names another service on this machine, so the request is not for us.
+    # Another port names another service on this machine, so the request is not for this gate.
     if name in expected.hosts and is_loopback(name) and port not in {None, expected.port}:
         return 421
     if origin is None:
@@ -224,6 +227,7 @@ def _wrong_names(host: bytes, origin: bytes | None, expected: Expected) -> int:
     text = origin.decode("latin-1").lower()
     if text in expected.origins:
         return 0
+    # A page that this listener itself could serve is not a foreign one.
     page, page_port = _split_host(text.partition("://")[2])
     is_own = page in expected.hosts and is_loopback(page) and page_port == expected.port
     return 0 if is_own else 403
@@ -350,7 +354,7 @@ def upstream_headers(exchange: Exchange, session: str = "") -> Headers:
 
 
 def _is_disguised(name: bytes) -> bool:
-    """Whether a server that treats ``_`` as ``-`` would read this as a header we control."""
+    """Tell whether a server that treats ``_`` as ``-`` reads a header that the gate controls."""
     read = name.replace(b"_", b"-")
     is_own = read in _NOT_UPSTREAM or read in SINGLE or mirror.is_mirrored(read)
     return is_own or read.startswith(_OF_PROXIES)

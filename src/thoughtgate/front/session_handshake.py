@@ -1,7 +1,7 @@
-"""What a sealed session id says about the handshake that opened the session.
+"""The handshake that opened a session, as the sealed session id contains it.
 
 Another gate that continues the session has not seen its ``initialize``. It learns from the id what
-it needs: the revision, who the client says it is, and which requests of a server it accepts.
+it needs: the revision, the client's name, and which requests of a server the client accepts.
 """
 
 import base64
@@ -71,6 +71,7 @@ def parse_handshake(text: str) -> Handshake | None:
         opened_at, version, name, release, capabilities = said
     except (ValueError, TypeError, binascii.Error):
         return None
+    # The types are not checked: the seal shows that a gate has written this text.
     return Handshake(int(opened_at), version, (name, release), capabilities)
 
 

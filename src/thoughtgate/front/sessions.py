@@ -162,7 +162,7 @@ class SessionTable:
             mac = base64.b32decode(shown.upper())
         except ValueError:
             return None
-        # Exactly the id that was issued: another spelling would be another session.
+        # Only the exact id that was issued: any other spelling would open another session.
         if len(mac) != _MAC_BYTES or base64.b32encode(mac).decode().lower() != shown:
             return None
         if not self._keys.is_sealed(_bound(text, principal), mac):
@@ -211,7 +211,7 @@ class SessionTable:
         gone = []
         for entry in self._entries.values():
             if entry.last_used > oldest:
-                break
+                break  # the entries are in the order of their last use
             if not entry.peer.is_busy:
                 gone.append(entry)
         for entry in gone:

@@ -2,8 +2,9 @@
 
 The sealed id is enough to continue a session; this module adds what the id cannot say. A session
 that was ended at one gate has ended at all of them. An agent's answer to a server, or its
-cancellation, goes to the gate that has the request: through the store, and only while some gate
-looks, which costs a comparison every few milliseconds and a query after a change.
+cancellation, goes through the store to the gate that has the request. A gate looks for such
+messages only while it has open requests or streams: that costs a comparison every few milliseconds,
+and a query after a change.
 """
 
 import asyncio
@@ -29,7 +30,8 @@ TAKEN_WITHIN_S: Final = 2.0
 """How long an agent's answer may wait until the gate that asked has taken it."""
 
 MAX_SENT: Final = 100
-"""Answers that wait to be taken at once; an agent could send any number that nobody asked for."""
+"""Maximum number of answers that wait to be taken. An agent could send any number that nobody asked
+for; further ones are refused by this gate."""
 
 
 class SharingEndpoint(Protocol):
@@ -48,7 +50,7 @@ class SharingEndpoint(Protocol):
 
 
 class SharedSessions:
-    """The sessions of all endpoints of a listener, as far as other processes know them too."""
+    """The sessions of all endpoints of a listener that other processes may continue."""
 
     def __init__(self, store: SessionStore, *, is_alone: bool = False) -> None:
         """Share through ``store``; ``is_alone`` says that no other process uses it now.
@@ -214,7 +216,7 @@ class SharedSessions:
 
 
 def open_shared_sessions(location: StoreLocation, *, is_alone: bool) -> SharedSessions:
-    """Open what the processes of a store tell each other about sessions.
+    """Open the part of a store in which its processes exchange messages about sessions.
 
     ``is_alone`` says that no other process accepts the sessions of this one.
 

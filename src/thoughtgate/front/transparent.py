@@ -60,7 +60,8 @@ class TransparentBackend:
         self.outbox = outbox
         self.needs_sessions = upstream.needs_sessions
         # A process per session cannot be continued, only replaced. Behind a balancer that is better
-        # than an error at every gate but one; after a restart, the agent should rather know.
+        # than an error at every gate but one. After a restart an error is better, because it tells
+        # the agent that the server's state is lost.
         self.adopts_sessions = is_shared or not upstream.needs_sessions
         if isinstance(upstream, ChildUpstream):
             upstream.is_spread = is_shared

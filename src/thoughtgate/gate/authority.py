@@ -1,8 +1,8 @@
-"""What an authority needs beyond the interface that a session driver uses.
+"""The interface of an authority for a poll loop, and what all authorities share.
 
 ``gate.local_authority`` judges in this process; ``shim.service_authority`` asks the governance
-service of a ``wrap`` run. ``gate.session_driver`` defines the interface that both implement; this
-module adds what a poll loop needs, and what both do alike.
+service of a ``wrap`` run. ``gate.session_driver`` defines the interface that a session needs of
+both; this module adds what a poll loop needs.
 """
 
 import os

@@ -18,6 +18,7 @@ def new_id() -> str:
     """Return a new UUID, version 7: unique everywhere, and sortable by time."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big")
+    # RFC 9562, 5.7: 48 bits of time; the version in bits 76 to 79, the variant in 62 and 63.
     value = milliseconds << 80 | random
     value = value & ~(0xF << 76) | (7 << 76)
     value = value & ~(0x3 << 62) | (2 << 62)

@@ -73,7 +73,7 @@ class Origin:
     config_home: str = ""
     """The directory of the user's config files, if the environment does not decide it."""
     has_floor: bool = True
-    """Whether the organisation's policy is asked."""
+    """Whether the organisation's policy applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def load_configuration(
 
     ``profile`` is the one on the command line and takes precedence; ``config_home`` replaces the
     directory of the user's config files that the environment names. Without ``has_floor``, the
-    organisation's policy is not asked, because another gate in front of this one asks it. A text in
+    organisation's policy is not used, because another gate in front of it applies it. A text in
     ``kept`` is used instead of what the file of that absolute path says now. ``documents`` may have
     parsed the texts before.
 
@@ -356,7 +356,7 @@ class _Loader:
             return PolicySource(USER, places.named.path, named_by=places.named.by)
         if places.project:
             state = state_directory(self._environ)
-            # Nothing that an unknown file names is read.
+            # The files that an unknown config names are not even read.
             if place_of(places.project) in list_trusted(state):
                 digest = _digest(places.project, self._files, self._environ, self._documents)
                 if digest and is_trusted(state, places.project, digest):
@@ -463,6 +463,7 @@ def _with_floor(settings: Settings, floor: Settings) -> Settings:
     audit = replace(
         settings.audit,
         on_failure="refuse" if floor.audit.on_failure == "refuse" else settings.audit.on_failure,
+        # The organisation's key, if it has one: the user must not be able to sign in its place.
         sign_key_env=floor.audit.sign_key_env or settings.audit.sign_key_env,
     )
     return replace(settings, approval={**settings.approval, **workflows}, audit=audit)
@@ -489,7 +490,7 @@ def _floor_name(workflow: str) -> str:
 
 
 def _about_sources(sources: list[PolicySource]) -> Iterator[str]:
-    """Yield what the operator should know about the files that were found, and about none."""
+    """Yield what the operator should know about the files, or that none was found."""
     if sources[0].role == STARTER:
         project = next((one.path for one in sources if one.role == PROJECT), "")
         yield _ONLY_PROJECT.format(path=project) if project else _NO_CONFIG

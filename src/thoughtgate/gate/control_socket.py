@@ -43,6 +43,7 @@ class ControlServer:
             OSError: the socket cannot be created.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Left by a process with the same id that was killed; binding to it would fail.
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -56,6 +57,7 @@ class ControlServer:
         """Stop listening."""
         if self._server is not None:
             self._server.close()
+            # Closing the server does not end the connections that are open.
             for link in list(self._links):
                 await _hang_up(link)
             with contextlib.suppress(OSError):
@@ -79,7 +81,8 @@ class ControlServer:
             asked = json.loads(line)
             operation = self._operations[asked["op"]]
         except (ValueError, KeyError, TypeError):
-            return {"ok": False, "error": f"say one of: {', '.join(sorted(self._operations))}"}
+            known = ", ".join(sorted(self._operations))
+            return {"ok": False, "error": f"unknown operation; the known ones are: {known}"}
         try:
             return {"ok": True, "result": await operation(asked)}
         except ThoughtGateError as error:

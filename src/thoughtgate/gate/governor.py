@@ -194,7 +194,7 @@ class Governor:
         try:
             self.flush()
         except RecordError:
-            self._withdraw_presence()
+            self._withdraw_announcement()
             raise
         # A policy that waits for a person is asked about now, not with the first call.
         if self.watch is not None:
@@ -246,47 +246,47 @@ class Governor:
         self._put(ended)
         self.flush_quietly()
         self._writer.close()
-        self._withdraw_presence()
+        self._withdraw_announcement()
 
-    def _withdraw_presence(self) -> None:
+    def _withdraw_announcement(self) -> None:
         if self._announcer is not None:
             self._announcer.end()
 
-    def rule(self, question: CallRequest) -> Ruling:
+    def rule(self, request: CallRequest) -> Ruling:
         """Judge a request. Every failure results in a denial."""
         # Also if the clock was set back.
-        if not -LOOK_S < question.at - self._looked_at < LOOK_S:
-            self._look(question.at)
+        if not -LOOK_S < request.at - self._looked_at < LOOK_S:
+            self._look(request.at)
         if self.later.waiting and self.policy.looks_at_facts():
-            # What the agent has already read decides about this call.
+            # Facts from results that the agent has already read must count for this call.
             self.later.run()
         try:
-            ruling = self.judge.judge(question)
+            ruling = self.judge.judge(request)
         except Exception:  # noqa: BLE001 - a judge that fails must deny, not forward
             self.note(
                 frame_refused(
-                    question.at,
-                    question.server,
-                    question.session,
+                    request.at,
+                    request.server,
+                    request.session,
                     direction=AGENT_TO_SERVER,
                     check="judge_failed",
                     kind="internal_error",
-                    size=question.size,
-                    method=question.method,
+                    size=request.size,
+                    method=request.method,
                 )
             )
             verdict = Verdict(DENY, "internal", "internal_error", "the judge failed")
             return Ruling(verdict, "", ())
         contents = self.policy.contents
-        if contents is not None and contents.records_arguments(question.server):
-            self.later.put_call(question, ruling)
+        if contents is not None and contents.records_arguments(request.server):
+            self.later.put_call(request, ruling)
         if self.draw is None and self.trace is None:
             # The common case without tracing: no function call per event.
             self._queue += ruling.records
             return ruling
-        return self._made(ruling)
+        return self._queue_ruling(ruling)
 
-    def _made(self, ruling: Ruling) -> Ruling:
+    def _queue_ruling(self, ruling: Ruling) -> Ruling:
         """Queue the events of a ruling, and add the trace context to a forwarded call."""
         for record in ruling.records:
             self._put(record)
@@ -547,7 +547,7 @@ class Governor:
                 self._executing.add(call_id)
         if decision.approved and not self.tasks.started(call_id, at):
             decision = refusal("approval_withdrawn", "the task waits no more")
-        return self._made(self.judge.settle(call_id, decision._replace(votes=votes), at))
+        return self._queue_ruling(self.judge.settle(call_id, decision._replace(votes=votes), at))
 
     def _put(self, record: Record) -> None:
         if self.draw is not None:

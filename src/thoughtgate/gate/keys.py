@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from thoughtgate.errors import ConfigError, Problem
+from thoughtgate.gate.state_directory import read_private_file
 
 KEY_FILE: Final = "session-key"
 
@@ -161,7 +162,7 @@ def load_key(state: str) -> bytes:
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(temporary)
         temporary.unlink()
-        kept = path.read_bytes()
+        kept = read_private_file(str(path), _MAX_FILE)
     except OSError:
         return made
     return kept if len(kept) == _KEY_BYTES else made

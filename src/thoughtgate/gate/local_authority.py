@@ -79,7 +79,7 @@ class LocalAuthority:
         Until 2025-11-25 a caller asks for a task. If only the gate can make it, the call is held for
         a moment, although nobody has to approve it.
         """
-        verdict, call_id, _ = self.governor.rule(self.question(driver, command))
+        verdict, call_id, _ = self.governor.rule(self.call_request(driver, command))
         if self.governor.later.waiting:
             self._inspect_soon(driver.outbox)
         if "task" in command.params and verdict.action == FORWARD and not command.modern:
@@ -97,7 +97,7 @@ class LocalAuthority:
         """Tell whether a call is held only to become a task."""
         return self._granted is not None and self._granted[0] == call_id
 
-    def question(self, driver: SessionDriver, command: JudgeCall) -> CallRequest:
+    def call_request(self, driver: SessionDriver, command: JudgeCall) -> CallRequest:
         """Return the request in the form that the judge takes."""
         setup = driver.session.setup
         # `unchecked` skips the constructor: this runs for every call.
@@ -133,7 +133,7 @@ class LocalAuthority:
         already have rejected it. Only the development profile skips the approval.
         """
         governor, key, at = self.governor, command.key, command.at
-        ruling = governor.rule(self.question(driver, command))
+        ruling = governor.rule(self.call_request(driver, command))
         call_id, verdict = ruling.call_id, ruling.verdict
         governor.tasks.resumed(driver.resumes, call_id, self.name_of(driver))
         # The session must first hold the call as a task; it accepts the real verdict only then.
@@ -168,7 +168,10 @@ class LocalAuthority:
         self._inspect_soon(driver.outbox)
 
     def _inspect_soon(self, outbox: Outbox) -> None:
-        """Inspect what waits after the next flush but one, when this turn's frames are sent."""
+        """Inspect waiting messages after the flush that follows the next one.
+
+        The next flush sends the frames of this turn, which inspection must not delay.
+        """
         if not self._inspects_soon:
             self._inspects_soon = True
             outbox.later(outbox.later, self._inspect_waiting, outbox)
@@ -177,7 +180,7 @@ class LocalAuthority:
         self._inspects_soon = False
         if self.governor.later.run(LATER_SLICE_S):
             self._inspect_soon(outbox)
-        # Now, because a poll loop may wait for long before its next turn.
+        # Written now, because a poll loop may wait for a long time before its next turn.
         self.governor.flush_quietly()
 
     # Approvals.
@@ -323,6 +326,6 @@ class LocalAuthority:
 
 
 def _deliver(driver: SessionDriver, event: Event) -> None:
-    """Feed an event to a session, and have written what it records."""
+    """Feed an event to a session, and schedule a flush for what it records or sends."""
     driver.feed(event, None)
     driver.outbox.schedule()

@@ -46,6 +46,7 @@ from thoughtgate.stores.facts import FactStore
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.pins import PinStore
 from thoughtgate.stores.process_owner import own_name
+from thoughtgate.stores.record_heads import find_head
 from thoughtgate.stores.tasks import TaskStore
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _share(
     governor: Governor, loaded: Loaded, state: str, database: Database, approvals: ApprovalQueue
 ) -> None:
     """Give a governor what it keeps in the store besides approvals."""
-    governor.stop_watch = StopWatch(database)
+    governor.stop_watch = StopWatch(database, operator_messages("store", loaded, level="error"))
     governor.policies = [source.as_recorded() for source in loaded.sources]
     governor.policy_questions = approvals.policy_questions(
         partial(open_database, Path(state)) if database.is_shared else None
@@ -257,8 +258,7 @@ def _open_record(
     place, audit = record_place(loaded, state, told), loaded.settings.audit
     say = operator_messages("record", loaded, level="error")
     is_file = place not in STREAMS and not is_stream(place)
-    if not is_file and Path(place).parent == Path(state):
-        # In our own directory a device or a pipe was not put there by the user.
+    if not is_file and place not in STREAMS and _was_replaced(Path(place).absolute(), Path(state)):
         raise RecordError(f"{place}: the record must be a regular file; move this one away")
     heads = HeadKeeper(Path(state), say) if is_file else None
     shipper = _open_shipper(loaded, place, run, state, say) if is_file else None
@@ -289,6 +289,14 @@ def _open_record(
         split.on_close = shipper.close
         shipper.start()
     return split, peers
+
+
+def _was_replaced(place: Path, state: Path) -> bool:
+    """Tell whether a device or a pipe is where the user did not put one.
+
+    That is our own directory, and every place at which a gate wrote a file before.
+    """
+    return place.is_relative_to(state.absolute()) or find_head(state, place) is not None
 
 
 def _open_shipper(

@@ -114,7 +114,7 @@ class PollLoop:
         self._poll = select.poll()
         self._masks: dict[int, int] = {}
         # Self-pipe: a signal must wake the poll even if it arrives just before the call.
-        self._bell, self._ring = os.pipe()
+        self._wake_read, self._wake_write = os.pipe()
         # No scheduling: the loop flushes the outbox at the end of each iteration.
         self._outbox = Outbox(authority.flush, lambda _flush: None)
         engine = Engine(authority, self._outbox, notify=self._send, run_detached=self._send)
@@ -139,7 +139,7 @@ class PollLoop:
 
     def _turn(self) -> None:
         self._update_masks()
-        for descriptor, mask in self._poll.poll(self._patience() * 1000):
+        for descriptor, mask in self._poll.poll(self._timeout_s() * 1000):
             self._ready(descriptor, mask)
         at = now()
         self._feed_all(self._authority.tick(at))
@@ -163,9 +163,9 @@ class PollLoop:
         server = self._server
         if descriptor == 0:
             self._read_agent()
-        elif descriptor == self._bell:
+        elif descriptor == self._wake_read:
             # Only emptied: the handlers have noted what each signal means.
-            os.read(self._bell, 64)
+            os.read(self._wake_read, 64)
         elif server is not None and descriptor == server.stdout:
             self._read_server(server)
         elif descriptor == self._to_agent.watched:
@@ -177,7 +177,7 @@ class PollLoop:
         else:
             self._feed_all(self._authority.ready(descriptor, mask, now()))
 
-    def _patience(self) -> float:
+    def _timeout_s(self) -> float:
         if self._step:
             # Short while stopping, so that the next step is taken soon after its deadline.
             return max(0.0, min(self._deadline - monotonic(), self._authority.interval_s, 0.05))
@@ -190,7 +190,7 @@ class PollLoop:
     def _update_masks(self) -> None:
         """Register only descriptors that can be served now, so that ``poll`` does not spin."""
         wanted = dict(self._authority.descriptors())
-        wanted[self._bell] = select.POLLIN
+        wanted[self._wake_read] = select.POLLIN
         to_server = self._to_server
         agent_full = len(self._to_agent.waiting) > HIGH_WATER
         server_full = to_server is not None and len(to_server.waiting) > HIGH_WATER
@@ -299,7 +299,7 @@ class PollLoop:
             self._terminate(server, TERM_GRACE_S)
 
     def _not_started(self, error: OSError, at: float) -> None:
-        """Answer every request with an error, and try again later: its file may be installed yet."""
+        """Answer every request with an error, and try again: the program may be installed later."""
         is_first = not self._retry_s
         self._retry_s = min(2 * self._retry_s, MAX_RETRY_S) or FIRST_RETRY_S
         self._retry_at = monotonic() + self._retry_s
@@ -381,7 +381,7 @@ class PollLoop:
         self._deadline = monotonic() + EOF_GRACE_S
 
     def _tell_stop(self, at: float) -> None:
-        """After a signal, have held calls answered: the agent may kill the shim before a decision."""
+        """After a signal, answer held calls: the agent may kill the shim before a decision."""
         if self._signals and not self._has_told_stop:
             self._has_told_stop = True
             self._feed(GateStopping(at))
@@ -442,9 +442,9 @@ class PollLoop:
         self._deadline = monotonic() + grace
 
     def _listen_for_signals(self) -> None:
-        os.set_blocking(self._bell, False)
-        os.set_blocking(self._ring, False)
-        signal.set_wakeup_fd(self._ring, warn_on_full_buffer=False)
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         for number in _HEARD:
             signal.signal(number, self._on_signal)
         # The parent process may have blocked some of them, and a blocked mask is inherited.

@@ -1,9 +1,9 @@
 """Reloads the config during a run, when one of its files changes or on request.
 
-A change that only tightens applies at once. A change that loosens the policy, or of which that
-cannot be told, waits for a person: until then the policy in force is asked as before, and the
-changed one as well, so that the stricter verdict counts. If a file is invalid, the old rules stay
-in force. The record and the operator log say what became of every change.
+A change that only tightens the policy applies at once. A change that loosens it, or may loosen it,
+waits for a person: until then both the policy in force and the changed one judge every call, and
+the stricter verdict counts. If a file is invalid, the old rules stay in force. The record and the
+operator log say what became of every change.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -312,7 +312,7 @@ class Reloader:
     def _continue_from(self, loaded: Loaded, by: str, at: float) -> None:
         """Let gates that start from now on compare with the new config instead of the old one."""
         questions = self._governor.policy_questions
-        # What only observes must not decide what another gate enforces.
+        # A gate that only observes must not decide what another gate enforces.
         if questions is not None and self._is_enforced() and loaded.path is not None:
             questions.continue_from(self.loaded.own_file.digest, loaded.own_file, by, at)
 
@@ -332,7 +332,7 @@ class Reloader:
         return self.loaded.policy.profile != DEVELOPMENT
 
     def _ask_both(self, proposed: Loaded) -> None:
-        """Ask the policy in force and the proposed one about every call."""
+        """Have every call judged by the policy in force and by the proposed one."""
         policy = self._transform(self.loaded.policy)
         self._set_policy(self.loaded, with_proposed(policy, self._transform(proposed.policy)))
 
@@ -394,10 +394,10 @@ class Reloader:
 
 
 def may_continue(loaded: Loaded, environ: Mapping[str, str]) -> bool:
-    """Whether a change that this gate applies by itself counts as accepted for other gates.
+    """Tell whether a change that this gate applies by itself counts as accepted for other gates.
 
-    Not if an agent started the gate and chose what its variables mean: to others, the same file
-    may be looser. A gate of the kind that agents start does not go by such variables.
+    Not if an agent started the gate and chose the values of its variables: for other gates, the
+    same file may be looser. Commands that agents usually start ignore such variables.
     """
     if loaded.agent_started:
         return True

@@ -170,7 +170,7 @@ def has_ended(pid: int) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """Tell whether a process is stopped (Ctrl-Z), or may be, where only its existence is known."""
+    """Tell whether a process is stopped (Ctrl-Z), or may be if only its existence is known."""
     return _state_of(pid) in _STOPPED
 
 
@@ -201,6 +201,7 @@ def _parent_of(pid: int) -> int:
 
 
 def _stat_of(pid: int) -> list[bytes]:
-    """Return what the system tells about a process, from its state on."""
+    """Return the fields of a process in ``/proc``, from its state on."""
     with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name before it, in parentheses, may itself contain spaces and parentheses.
         return file.read(4096).rpartition(b")")[2].split()

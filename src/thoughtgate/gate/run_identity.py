@@ -54,7 +54,9 @@ def host_id(state: str) -> str:
     """Return an id that stays the same for this user on this machine."""
     path = Path(state, "host-id")
     try:
-        with path.open(encoding="ascii") as file:
+        # Non-blocking, because opening a pipe without a writer would wait forever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, encoding="ascii") as file:
             return file.read(64).strip()
     except (OSError, UnicodeError):
         pass

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from thoughtgate.core.envelope import render_time
 from thoughtgate.core.record_events import SERVER_RECOVERED, SERVER_STARTED, Record
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.state_directory import write_private_file
+from thoughtgate.gate.state_directory import read_private_file, write_private_file
 from thoughtgate.process.ancestry import Process, cgroup_of
 from thoughtgate.stores.process_owner import is_alive, own_name
 
@@ -28,8 +28,8 @@ ADOPTS: Final = "adopts"
 """Whether descendants of that process remain its descendants after their parent has exited."""
 
 
-class Presence:
-    """The file of this process."""
+class GateFile:
+    """The file with which this process announces itself as a gate."""
 
     def __init__(self, state: str, kind: str, **facts: Any) -> None:
         """Announce this process as a gate; ``kind`` is the command it runs."""
@@ -49,10 +49,10 @@ class Presence:
             self.path.unlink()
 
 
-def announce(state: str, kind: str, **facts: Any) -> Presence | None:
+def announce(state: str, kind: str, **facts: Any) -> GateFile | None:
     """Announce this process; return None if that fails, because the gate works without it."""
     try:
-        return Presence(state, kind, **facts)
+        return GateFile(state, kind, **facts)
     except OSError:
         return None
 
@@ -112,7 +112,7 @@ class GateAnnouncer:
         self._state = state
         self._facts = facts
         self._kind = ""
-        self._presence: Presence | None = None
+        self._file: GateFile | None = None
         self.servers: dict[str, dict[str, Any]] = {}
         """The servers as their last events describe them, by name."""
         self.shared: SharedAnnouncement | None = None
@@ -134,14 +134,14 @@ class GateAnnouncer:
     def add(self, **facts: Any) -> None:
         """Add facts to the announcement."""
         self._facts |= facts
-        self._presence = announce(self._state, self._kind, **self._facts)
+        self._file = announce(self._state, self._kind, **self._facts)
         if self.shared is not None:
             self.shared.announce({"kind": self._kind, **self._facts})
 
     def end(self) -> None:
         """Remove the announcement."""
-        if self._presence is not None:
-            self._presence.withdraw()
+        if self._file is not None:
+            self._file.withdraw()
         if self.shared is not None:
             self.shared.end()
 
@@ -153,6 +153,7 @@ def list_gates(state: str) -> list[dict[str, Any]]:
         told = _read(path)
         if told is None:
             continue
+        # Not by the process id alone, which another process may have by now.
         if is_alive(told["owner"]):
             gates.append(told)
         else:
@@ -163,12 +164,9 @@ def list_gates(state: str) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Read one file; return None if it belongs to another user or is invalid."""
+    """Read one file; return None if it is not private or is invalid."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            if os.fstat(file.fileno()).st_uid != os.geteuid():
-                return None
-            told = json.loads(file.read(MAX_BYTES))
+        told = json.loads(read_private_file(str(path), MAX_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(told, dict) or not isinstance(told.get("owner"), str):

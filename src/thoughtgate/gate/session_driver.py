@@ -76,7 +76,7 @@ class Caller(Sink, Protocol):
 
 
 class PipeCaller:
-    """What every caller on a pipe has in common: nothing has to be kept open while it waits."""
+    """The behaviour of every caller on a pipe: nothing has to be kept open while it waits."""
 
     def can_be_asked(self, *, modern: bool) -> bool:
         """Return True: a pipe can carry a prompt at any time."""
@@ -360,7 +360,7 @@ class SessionDriver:
         if target is not None and not frame.detached:
             self.outbox.send(self, target, frame)
         elif frame.key is not None:
-            # Such as the call of a task, whose caller has its reply and polls for the result.
+            # The call of a task, for example: its caller has its reply and polls for the result.
             self.outbox.send(self, _Detached(self, self._engine.run_detached), frame)
         else:
             self.outbox.later(self.notify, frame)

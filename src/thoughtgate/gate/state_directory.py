@@ -1,6 +1,6 @@
 """The state directory, and the environment variables that belong to the gate.
 
-Kept small because every shim loads it; without pathlib, which would cost each more time and memory.
+Kept small because every shim loads it, and without pathlib, which would cost time and memory.
 """
 
 import os
@@ -49,6 +49,7 @@ def ensure_directory(path: str) -> str:
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
+        # The sticky bit marks directories such as /tmp, which must not be made private.
         if status.st_mode & stat.S_ISVTX:
             raise StoreError(
                 f"the state directory {path} is shared with others; "

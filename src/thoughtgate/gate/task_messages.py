@@ -25,7 +25,7 @@ def as_command(command: AskPeople | AskTask | EndTask) -> dict[str, Any]:
 
 
 def task_command(body: dict[str, Any], at: float) -> AskPeople | AskTask | EndTask | None:
-    """Parse a shim's command; None if it only waits for news.
+    """Parse a shim's command; None if it only waits for events.
 
     Raises:
         PeerError: it is invalid.

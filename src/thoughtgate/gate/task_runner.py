@@ -108,8 +108,8 @@ class NoKeeper(Keeper):
         """Do nothing."""
 
 
-class Line(NamedTuple):
-    """A request, identified by its session and its id."""
+class RequestKey(NamedTuple):
+    """Identifies a request by its session and its id."""
 
     session: str
     key: RequestId
@@ -124,7 +124,7 @@ class TaskRunner:
 
     def __init__(
         self,
-        book: TaskTable,
+        table: TaskTable,
         keeper: Keeper,
         *,
         new_id: Callable[[], str],
@@ -132,7 +132,7 @@ class TaskRunner:
         renew_facts: Callable[[str, str, float], bool] = lambda *_: True,
         ttl_s: tuple[float, float] = (DEFAULT_TTL_S, MAX_TTL_S),
     ) -> None:
-        self._book = book
+        self._table = table
         self._keeper = keeper
         self._new_id = new_id
         self._withdraw = withdraw
@@ -178,18 +178,16 @@ class TaskRunner:
             ttl_s,
             command.modern,
         )
-        steps = self._book.create(Line(session, command.key), task, at)
+        steps = self._table.create(RequestKey(session, command.key), task, at)
         if any(isinstance(step, SaveTask) and not self._save(step.task) for step in steps):
-            self._book.forget(task.id)
+            self._table.forget(task.id)
             body = codec.refused("service_unavailable", modern=task.modern, task=task)
             return [(session, TaskMade(command.key, body, at))]
-        if self._book.by_call(command.call_id) is not None:
+        if self._table.by_call(command.call_id) is not None:
             self._sessions[command.call_id] = session
             self._carried.add(task.id)
         rest = [step for step in steps if not isinstance(step, SaveTask)]
-        return [
-            (line.session, TaskMade(line.key, body, at)) for line, body in self._answers(rest, [])
-        ]
+        return [(key.session, TaskMade(key.key, body, at)) for key, body in self._answers(rest, [])]
 
     def make_granted(
         self, session: str, command: AskPeople, opened: OpenCall | None, verdict: Verdict
@@ -219,9 +217,9 @@ class TaskRunner:
         self._next_look = at + LOOK_EVERY_S
         taken = self._keeper.take_over(at)
         for task in taken:
-            self._late += self._tell(self._book.mirror(task), at)
+            self._late += self._tell(self._table.mirror(task), at)
             self._carried.add(task.id)
-        steps = self._book.recover(at, [task.id for task in taken])
+        steps = self._table.recover(at, [task.id for task in taken])
         self._late += self._tell(steps, at)
         return [step.task for step in steps if isinstance(step, ResumeTask)]
 
@@ -237,16 +235,16 @@ class TaskRunner:
     def resumed(self, task_id: str, call_id: str, session: str) -> None:
         """Update a recovered task after its call was judged again in this session."""
         self._sessions[call_id] = session
-        self._answers(self._book.rejudged(task_id, call_id), [])
+        self._answers(self._table.rejudged(task_id, call_id), [])
 
     # Progress and end of a task.
 
     def started(self, call_id: str, at: float) -> bool:
         """Mark a task as running after its approval; the call may run only if this returns True."""
-        task = self._book.by_call(call_id)
+        task = self._table.by_call(call_id)
         if task is None:
             return True
-        steps = self._book.started(task.id, at)
+        steps = self._table.started(task.id, at)
         if steps and all(self._save(step.task) for step in steps if isinstance(step, SaveTask)):
             return True
         self._late += self._tell(self._lose(task.id), at)
@@ -255,18 +253,18 @@ class TaskRunner:
     def ended(self, command: EndTask) -> list[Told]:
         """Store the response to a task's call, from the server or from the gate."""
         call_id, body, at = command
-        task = self._book.by_call(call_id)
+        task = self._table.by_call(call_id)
         self._sessions.pop(call_id, None)
         if task is None:
             return []
         if task.phase == HELD and "error" in body:
             kind = ((body.get("error") or {}).get("data") or {}).get("kind", "approval_rejected")
-            steps = self._book.failed(task.id, kind, at)
+            steps = self._table.failed(task.id, kind, at)
         else:
-            # A shim may learn of the approval before its task is created; the call ran all the same.
+            # A shim may learn of the approval before its task is created; the call did run.
             steps = [
-                *self._book.started(task.id, at),
-                *self._book.finished(task.id, _outcome(body), at),
+                *self._table.started(task.id, at),
+                *self._table.finished(task.id, _outcome(body), at),
             ]
         return self._tell(steps, at)
 
@@ -278,7 +276,7 @@ class TaskRunner:
     @property
     def has_unfinished(self) -> bool:
         """Whether any task has not ended."""
-        return bool(self._book.unfinished())
+        return bool(self._table.unfinished())
 
     def is_task(self, call_id: str) -> bool:
         """Tell whether a held call is a task."""
@@ -294,20 +292,20 @@ class TaskRunner:
         """Answer a request about tasks; return nothing yet if it waits for a result."""
         if command.body is not None:
             self._show_all(caller)
-            merged = codec.merged_list(_outcome(command.body), self._book.own(caller))
+            merged = codec.merged_list(_outcome(command.body), self._table.own(caller))
             return [(session, TaskAnswered(command.key, merged, command.at))]
         if command.method == "tasks/list":
             self._show_all(caller)
         task_id = command.params.get("taskId")
         if isinstance(task_id, str) and task_id not in self._carried:
             self._refresh(task_id)
-        line = Line(session, command.key)
-        task = self._book.task(task_id) if isinstance(task_id, str) else None
+        key = RequestKey(session, command.key)
+        task = self._table.task(task_id) if isinstance(task_id, str) else None
         if task is not None and not self._may_show(task, caller, command):
             body = codec.refused("service_unavailable", modern=command.modern, task=task)
             return [(session, TaskAnswered(command.key, body, command.at))]
-        steps = self._book.request(
-            line, caller, command.method, command.params, command.at, modern=command.modern
+        steps = self._table.request(
+            key, caller, command.method, command.params, command.at, modern=command.modern
         )
         return self._tell(steps, command.at)
 
@@ -320,16 +318,16 @@ class TaskRunner:
 
     def left(self, session: str, key: RequestId) -> None:
         """Forget a caller that no longer waits for a result."""
-        self._book.left(Line(session, key))
+        self._table.left(RequestKey(session, key))
 
     def tick(self, at: float) -> list[Told]:
         """Remove expired tasks, and load the changes of other processes."""
-        if self._book.is_empty and not self._late and not self._keeper.is_durable:
+        if self._table.is_empty and not self._late and not self._keeper.is_durable:
             return []
         told, self._late = self._late, []
         if self._has_changed():
             told += self._tell(self._news(at), at)
-        return told + self._tell(self._book.ticked(at), at)
+        return told + self._tell(self._table.ticked(at), at)
 
     def close(self) -> None:
         """Close the store."""
@@ -342,12 +340,12 @@ class TaskRunner:
             with contextlib.suppress(StoreError):
                 for task in self._keeper.of_principal(caller.principal):
                     if task.id not in self._carried:
-                        self._book.mirror(task)
+                        self._table.mirror(task)
 
     def _refresh(self, task_id: str) -> list[TaskStep]:
         """Update the copy of a stored task."""
         found = self._find(task_id)
-        return self._book.mirror(found) if found is not None else []
+        return self._table.mirror(found) if found is not None else []
 
     def _find(self, task_id: str) -> Task | None:
         """Return a stored task; None if it is not stored or cannot be read."""
@@ -357,10 +355,10 @@ class TaskRunner:
 
     def _news(self, at: float) -> list[TaskStep]:
         steps: list[TaskStep] = []
-        for task in self._book.unfinished():
+        for task in self._table.unfinished():
             if task.id in self._carried:
                 steps += self._cancelled_elsewhere(task, at)
-            elif self._book.waits_for(task.id):
+            elif self._table.waits_for(task.id):
                 steps += self._refresh(task.id)
         return steps
 
@@ -368,7 +366,7 @@ class TaskRunner:
         kept = self._find(task.id)
         if kept is None or kept.phase != CANCELLED:
             return []
-        return [StopTask(task, "the caller cancelled", at), *self._book.mirror(kept)]
+        return [StopTask(task, "the caller cancelled", at), *self._table.mirror(kept)]
 
     def _has_changed(self) -> bool:
         with contextlib.suppress(StoreError):
@@ -388,24 +386,24 @@ class TaskRunner:
         if found is None:
             return []
         self._carried.discard(task_id)
-        return self._book.mirror(found)
+        return self._table.mirror(found)
 
     def _forget(self, task_id: str) -> None:
         self._carried.discard(task_id)
-        # If this fails, the next reader of the store deletes the task: it has expired.
+        # If this fails, the task expires in the store, and its next reader deletes it.
         with contextlib.suppress(StoreError):
             self._keeper.forget(task_id)
 
     def _tell(self, steps: list[TaskStep], at: float) -> list[Told]:
         told: list[Told] = []
         answers = self._answers(steps, told)
-        return told + [(line.session, TaskAnswered(line.key, body, at)) for line, body in answers]
+        return told + [(key.session, TaskAnswered(key.key, body, at)) for key, body in answers]
 
     def _answers(
         self, steps: Sequence[TaskStep], told: list[Told]
-    ) -> list[tuple[Line, dict[str, Any]]]:
+    ) -> list[tuple[RequestKey, dict[str, Any]]]:
         """Carry out the steps for the store and the running calls; return the replies to send."""
-        answers: list[tuple[Line, dict[str, Any]]] = []
+        answers: list[tuple[RequestKey, dict[str, Any]]] = []
         for step in steps:
             if isinstance(step, SaveTask):
                 if not self._save(step.task):
@@ -417,7 +415,7 @@ class TaskRunner:
             elif isinstance(step, NotifyTask):
                 told.append((step.task.session, _changed(step.task)))
             elif isinstance(step, AnswerTask):
-                answers.append((_line(step.key), step.body))
+                answers.append((_request_key(step.key), step.body))
         return answers
 
     def _stop(self, step: StopTask) -> list[Told]:
@@ -433,9 +431,9 @@ class TaskRunner:
         return [(session, AgentSent(render_cancelled(f"tg-{call_id}", step.reason), at))]
 
 
-def _line(key: Hashable) -> Line:
+def _request_key(key: Hashable) -> RequestKey:
     """Return a key of the task table with the type that this runner gives it."""
-    if not isinstance(key, Line):
+    if not isinstance(key, RequestKey):
         raise TypeError(key)
     return key
 

@@ -24,6 +24,7 @@ class ToolHeaders:
             wanted = param_headers_of(entry.get("inputSchema"))
             if type(name) is not str:
                 continue
+            # Removed first, so that a known tool can be renewed when the table is full.
             self._wanted.pop(name, None)
             if len(self._wanted) < MAX_TOOLS:
                 self._wanted[name] = wanted or ()

@@ -1,7 +1,7 @@
 """The backend for a catalogue of many servers behind one endpoint.
 
-This module holds the peers and their streams, and brings an allowed frame to the session
-that carries it. ``hub.requests`` interprets the messages of a client.
+This module keeps the peers and their streams, and passes an allowed frame to the session that
+carries it. ``hub.requests`` interprets the messages of a client.
 """
 
 import os
@@ -135,8 +135,8 @@ class HubBackend:
     def adopts_sessions(self) -> bool:
         """Whether a session of another process can be continued.
 
-        If servers have a process per session, their state would be lost without a word. Behind a
-        balancer that is better than an error at every gate but one.
+        If servers have a process per session, their state would be lost silently. Behind a balancer
+        that is better than an error at every gate but one.
         """
         servers = self.hub.supervisors
         return self._is_shared or all(one.settings.isolation != "session" for one in servers)

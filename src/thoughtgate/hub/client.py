@@ -54,7 +54,7 @@ QUESTION_S: Final = 600.0
 JSON: Final = b"content-type: application/json\r\n"
 
 _LOGIN: Final = "login of "
-"""Marks a principal as the owner of a login, and not of a process: those have other servers."""
+"""Prefix that distinguishes the owner of a login from the owner of a process."""
 _STATUS: Final = {-32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
 """HTTP statuses that 2026-07-28 prescribes by error code; any other response is 200."""
 
@@ -363,7 +363,7 @@ class ServerSession(SessionDriver):
         key = message.id
         if key is None:
             return 0
-        # The other params are needed, and set, when the call is carried: it may be large and held.
+        # Only ``_meta`` is kept for now: the call may be large and held. ``carry`` sets the params.
         meta = {META: params[META]} if META in params else {}
         self.calls[key] = Carried(key, message.method, meta, is_modern(params))
         self.client.routes[key] = self
@@ -429,7 +429,7 @@ class ServerSession(SessionDriver):
             reply = await self._relay(self, call)
         except (PeerError, PeerGone) as error:
             self.feed(not_sent(call.key, error), None)
-        except Exception:  # noqa: BLE001  a fault of ours in one call must not leave its caller hanging
+        except Exception:  # noqa: BLE001  whatever fails, the caller must get an answer
             self.feed(NotSent(call.key, "internal_error", now()), None)
         else:
             leg.reply = reply

@@ -1,6 +1,7 @@
 """The hub's gate: one governor for all clients and servers, and the timers of their sessions."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,9 +25,6 @@ from thoughtgate.wire.message import Json, Message, RequestId
 TICK_S: Final = 0.25
 """Interval at which sessions with open requests are checked for timeouts."""
 
-TASK_METHODS: Final = frozenset(
-    {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
-)
 
 _Waiter = tuple[str, RequestId]
 
@@ -45,24 +43,24 @@ class HubAuthority(LocalAuthority):
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Judge a call; one to a name that does not exist is denied in every profile."""
-        question = self.question(driver, command)
-        if question.server != NOWHERE:
+        request = self.call_request(driver, command)
+        if request.server != NOWHERE:
             return super().judge(driver, command)
-        ruling = self._refuse(question)
+        ruling = self._refuse(request)
         return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
 
     def makes_task(self, driver: SessionDriver, command: JudgeCall) -> bool:
         """Tell whether a call becomes a task: servers behind the hub are never asked for one."""
         return isinstance(driver, ServerSession) or super().makes_task(driver, command)
 
-    def _refuse(self, question: CallRequest) -> Any:
+    def _refuse(self, request: CallRequest) -> Any:
         """Judge a call to an unknown name; deny it in every profile, as it cannot be forwarded."""
         judge = self.governor.judge
         policy = judge.policy
         # Outside production, the judge would only observe the denial and forward the call.
         judge.policy = enforced = replace(policy, profile=PRODUCTION)
         try:
-            return self.governor.rule(question)
+            return self.governor.rule(request)
         finally:
             # A reload during the ruling may have set a new policy: do not overwrite that one.
             if judge.policy is enforced:
@@ -72,6 +70,7 @@ class HubAuthority(LocalAuthority):
         """Request approval, unless the client has too many held calls."""
         client = driver.client if isinstance(driver, ServerSession) else None
         if client is not None and not driver.resumes and not self.is_granted(command.call_id):
+            # Not ``>=``: the session already counts this call as held.
             if client.held > self.max_held:
                 verdict = Verdict(
                     DENY, "approval", "service_unavailable", "too many calls are held"
@@ -85,7 +84,7 @@ class HubAuthority(LocalAuthority):
                 driver.prompted(event.key, event.ident)
         return events
 
-    def tell(self, told: "Any") -> None:
+    def tell(self, told: Iterable[Told]) -> None:
         """Pass on events of tasks, to requests about tasks and to sessions."""
         rest: list[Told] = []
         for name, event in told:
@@ -127,7 +126,7 @@ class HubEngine:
         self.governor.screen(server, "", "tools/list", entries, now(), is_shown=False)
 
     def unlearn(self, server: str) -> None:
-        """Tell the judge that it does not know what a server's tools are now."""
+        """Tell the judge that a server's tools may have changed since they were listed."""
         self.governor.judge.tools.forget(server)
         self.governor.judge.definitions.forget(server)
 

@@ -74,7 +74,7 @@ _log: Final = logging.getLogger("thoughtgate.serve")
 
 
 def hide_nowhere(policy: Policy) -> Policy:
-    """Return a policy that denies a call to no known server like a call to a hidden tool."""
+    """Return a policy that treats a name of no known server like a hidden tool: both are denied."""
     hidden = {**policy.visibility.servers, NOWHERE: Exposure(enabled=False)}
     return replace(policy, visibility=replace(policy.visibility, servers=hidden))
 
@@ -278,7 +278,8 @@ class Hub:
         try:
             return await relay.relay(session, call)
         except PeerError as error:
-            # The server has just asked for a login, so from now on each principal has a connection.
+            # The server may have just asked for its first login. From then on each principal has a
+            # connection of its own, and the call is tried once more on that one.
             own = self.relay(session.client, session.server)
             if error.cause != LOGIN_REQUIRED or own is relay or own is None:
                 raise
@@ -304,7 +305,9 @@ class Hub:
         if shared is None:
             return None
         if shared.standing.state == HALTED:
-            return shared  # it says so; a process of the session's own must not run either
+            return (
+                shared  # its error says that it was stopped; a private process must not run either
+            )
         if self.servers.needs_login_of(shared.settings, client.principal):
             owner, principal = client.login_owner, client.principal
         elif client.sole or shared.settings.isolation != "session":

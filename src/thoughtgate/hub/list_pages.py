@@ -32,6 +32,7 @@ def page_of(sizes: Sequence[int], generation: str, cursor: str | None) -> Page |
         if made_for != generation or not _PLACE.fullmatch(place) or int(place) > len(sizes):
             return None
         start = int(place)
+    # At least one entry per page, however large: otherwise the list would never end.
     stop, used = start, 0
     while stop < len(sizes) and (stop == start or used + sizes[stop] <= PAGE_BYTES):
         used += sizes[stop]

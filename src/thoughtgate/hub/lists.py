@@ -59,7 +59,7 @@ class HubLists:
         self._rendered: dict[tuple[str, str, bool], tuple[Offer, str, list[Shown]]] = {}
         self._late: set[tuple[ServerRelay, str]] = set()
         self._slow: WeakSet[ServerRelay] = WeakSet()
-        """Servers that a list has waited for in vain; none waits again until they have answered."""
+        """Servers that did not answer in time; no list waits for them until they do."""
 
     def forget(self) -> None:
         """Invalidate all cursors, because a list has changed."""
@@ -98,7 +98,7 @@ class HubLists:
             except (PeerError, PeerGone) as error:
                 if error.kind == "upstream_timeout":
                     self._slow.add(supervisor)
-                # A start that failed was reported as such.
+                # A failed start was already reported.
                 level = logging.DEBUG if supervisor.standing.reason else logging.WARNING
                 _log.log(level, "no list: %s", error, extra={"server": supervisor.id})
 
@@ -135,7 +135,7 @@ class HubLists:
             offer = supervisor.known(method)
             if offer is None or not supervisor.is_listed:
                 continue
-            # Compared with every list: a client may have come before the server was up.
+            # Compared with every list: a client may have connected before the server was up.
             said = introduction(supervisor.instructions)
             self._gate.screen(supervisor.id, client.id, "initialize", (said,))
             hidden = self._gate.screen(supervisor.id, client.id, method, offer.entries)

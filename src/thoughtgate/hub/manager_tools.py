@@ -114,6 +114,7 @@ class ManagerTools:
         name = str(call.params.get("name"))
         tool = self._tools.get(name)
         if name == "server_logs":
+            # A log may be about the calls of other principals, so it matters who asks.
             tool = partial(self._logs, session.client.principal)
         if tool is None or call.method != "tools/call":
             raise PeerError(HIDDEN, "")

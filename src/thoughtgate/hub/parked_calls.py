@@ -17,7 +17,7 @@ from thoughtgate.wire.extra_params import repeated_params
 from thoughtgate.wire.message import Message
 
 PREFIX: Final = "thoughtgate:"
-"""Distinguishes our own states from those of servers."""
+"""Distinguishes the hub's own states from those of servers."""
 
 PARKED_S: Final = 600.0
 """How long a client may take to retry with the answers."""
@@ -79,6 +79,7 @@ class Parking:
         found = self._parked.get(state)
         if found is None or found[0].bound != bound:
             raise PeerError("invalid_params", "requestState is unknown, used or for another call")
+        # Removed only now: a retry for another call must not end the one that is parked.
         inflight, timer = self._parked.pop(state)
         timer.cancel()
         return inflight

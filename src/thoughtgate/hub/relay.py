@@ -88,7 +88,7 @@ class ServerRelay(Supervisor):
             raise PeerError(HIDDEN, "")
 
     async def _learn_offer(self, call: Carried) -> None:
-        """Fetch the list that must show the call's name; refuse the call if it cannot be had."""
+        """Fetch the list that must contain the call's name; refuse the call if that fails."""
         listed = _LISTED.get(call.method)
         if listed is None or self.known(listed) is not None:
             return
@@ -155,7 +155,7 @@ class ServerRelay(Supervisor):
     ) -> Message:
         reply, inbox = inflight.reply, inflight.inbox
         if reply is None or inbox is None:
-            raise PeerError("internal_error", "the parked call is not whole")
+            raise PeerError("internal_error", "the parked call is incomplete")
         if not inflight.asked:
             question = asyncio.ensure_future(inbox.get())
             try:

@@ -1,4 +1,4 @@
-"""Interprets clients' messages: the hub answers, lists, has them judged and routed, or refuses.
+"""Interprets the messages of clients: answers them, has them judged and routed, or refuses them.
 
 The hub is a server in both eras of the protocol: a request with an envelope in ``_meta`` is
 modern and self-contained, any other request belongs to a legacy session.
@@ -28,7 +28,6 @@ from thoughtgate.gate.background import spawn
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Sink
 from thoughtgate.hub.client import Client
-from thoughtgate.hub.engine import TASK_METHODS
 from thoughtgate.hub.hub import Hub
 from thoughtgate.hub.manager_tools import ENTRIES
 from thoughtgate.hub.namespace import NoSelection
@@ -38,7 +37,14 @@ from thoughtgate.hub.subscriptions import HubListens
 from thoughtgate.wire.frame import read_frame
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import NOTIFICATION, REQUEST, Fault, Message, RequestId
-from thoughtgate.wire.methods import CANCELLED, LISTEN, LISTINGS, Named, named_by
+from thoughtgate.wire.methods import (
+    CANCELLED,
+    LISTEN,
+    LISTINGS,
+    TASK_METHODS,
+    Named,
+    named_by,
+)
 from thoughtgate.wire.replies import render, render_error
 from thoughtgate.wire.revisions import (
     CAPABILITIES_KEY,
@@ -196,7 +202,7 @@ class HubRequests:
         if request.method in GONE_IN_MODERN:
             request.refuse("method_not_found")
             return False
-        # Only now: a refused envelope must not change what is known of the client.
+        # Only now: a refused envelope must not change what is known about the client.
         client.is_modern = True
         client.introduce(meta[CAPABILITIES_KEY], meta.get(CLIENT_KEY))
         self._hub.declare(client)

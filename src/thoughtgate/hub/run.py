@@ -137,6 +137,7 @@ def run_serve(plan: ServePlan) -> int:
     try:
         loaded = replace(plan.loaded, policy=hide_nowhere(plan.loaded.policy))
         location = store_location(plan.loaded, plan.state)
+        # Over stdio, the terminal belongs to the agent.
         prompt = open_prompt(location, settings.approval) if plan.http is not None else None
         governor = open_governor(
             loaded,
@@ -185,7 +186,7 @@ async def _serve(
     principal = principal_of(governor.run, by_agent=plan.http is None)
     location, config = store_location(loaded, plan.state), loaded.path or ""
     logins = login_access(loaded.settings, location, plan.environ, config)
-    # An agent that says who it is must never use the login of the gate's own user.
+    # An authenticated agent must never use the login of the gate's own user.
     is_known = plan.http is not None and loaded.settings.listen.auth is not None
     hub = Hub(
         loaded.settings,
@@ -269,6 +270,7 @@ async def _serve_http(
         pages,
         environ=plan.environ,
         keys=key_place(plan.loaded, plan.state).load(),
+        # One process serves the port. Gates on other machines are known by their shared store.
         shared=open_shared_sessions(location, is_alone=True),
         anonymous=principal,
         file=plan.loaded.path or "",

@@ -41,7 +41,7 @@ class Servers(Mapping[str, ServerRelay]):
         self._owner = owner
         self._settings = settings
         self._made: set[ServerRelay] = set()
-        """Every relay that is not disposed, including those of private processes."""
+        """Every relay that is in use, including those of private processes."""
         self._relays = {server.id: self.relay_for(server) for server in named(settings)}
 
     def __getitem__(self, server: str) -> ServerRelay:
@@ -71,6 +71,7 @@ class Servers(Mapping[str, ServerRelay]):
 
     async def discard(self, relay: ServerRelay) -> None:
         """Stop a relay that is no longer needed."""
+        # Removed first: ``await_login`` must not wait for a relay that is ending.
         self._made.discard(relay)
         await relay.dispose()
 

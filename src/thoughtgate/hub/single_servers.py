@@ -28,7 +28,7 @@ class _Single:
     """A single server with its connection and its endpoint."""
 
     supervisor: ServerRelay
-    """The catalogue's supervisor; a different one means that the server's config has changed."""
+    """The catalogue's supervisor; if the hub has another one, the server's config has changed."""
     upstream: HttpUpstream | ChildUpstream
     backend: TransparentBackend
     endpoint: Endpoint
@@ -43,6 +43,8 @@ class SingleServers:
         self._is_shared = is_shared
         self._front = front
         self._made: dict[str, _Single] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        """Connections of servers that were removed or changed, whose processes still end."""
         hub.on_applied = self.update
 
     def find(self, path: bytes) -> Endpoint | None:
@@ -70,7 +72,7 @@ class SingleServers:
         """Disconnect from every server, after the detached calls have finished."""
         made = list(self._made.values())
         await asyncio.gather(*(one.backend.detached.finish(seconds) for one in made))
-        await asyncio.gather(*(one.upstream.close() for one in made))
+        await asyncio.gather(*self._closing, *(one.upstream.close() for one in made))
 
     def _offered(self, ident: str) -> ServerRelay | None:
         """Return a server if it is in the namespace and enabled."""
@@ -84,7 +86,9 @@ class SingleServers:
         made = self._made.pop(ident, None)
         if made is not None:
             self._front.listener.remove(made.endpoint, "the config of the server has changed")
-            spawn(made.upstream.close())
+            closing = spawn(made.upstream.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     def _make(self, supervisor: ServerRelay) -> _Single:
         gate = self._hub.gate

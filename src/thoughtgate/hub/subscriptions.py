@@ -66,11 +66,11 @@ class HubListens:
     async def _may(self, client: Client, server: str, named: Named) -> bool:
         """Judge and record one subscription; one that would need approval is not accepted."""
         gate, session, at = self._hub.gate, self._hub.session(client, server), now()
-        # The trace context of the listen is not that of the calls in this session.
+        # The session may carry a call, whose trace context does not belong to this subscription.
         session.trace, session.claims = "", client.claims
         session.address = client.address
         command = JudgeCall(named.name, LISTEN, (named,), {}, 0, modern=True, at=at)
-        ruling = gate.governor.rule(gate.authority.question(session, command))
+        ruling = gate.governor.rule(gate.authority.call_request(session, command))
         status, error = OK, None
         if ruling.verdict.action != FORWARD:
             status = ERROR

@@ -11,7 +11,7 @@ APPROVE: Final = "approve"
 POLICY: Final = "policy"
 """Evaluate the Cedar policies. Only an action of rules, never of a verdict."""
 LIST: Final = "list"
-"""Fetch the server's list of tools and ask again. Only from the judge, never in a policy."""
+"""Fetch the server's list of tools, then judge again. Only from the judge, never in a policy."""
 
 TOOL: Final = "tool"
 RESOURCE: Final = "resource"
@@ -49,7 +49,8 @@ class Call(NamedTuple):
     method: str = "tools/call"
     """The MCP method that carries the call."""
     annotations: dict[str, Any] | None = None
-    """The tool's annotations in the server's list; they can only make a verdict stricter."""
+    """The tool's annotations in the server's list. They can only make a verdict stricter, because
+    the server writes them."""
     principal: str = "local"
     """The caller: the agent id, or the authenticated identity on HTTP."""
     session: str = ""
@@ -69,13 +70,14 @@ class Call(NamedTuple):
     extra_hash: str = ""
     """SHA-256 of the canonical ``extra``; empty without it, or if it has no canonical form."""
     definition: str = ""
-    """For a tool: digest of how the server listed it last; empty if it has not listed it."""
+    """For a tool: digest of its last listed definition; empty if the server has not listed it."""
     is_listed: bool = True
     """Whether the tool's annotations are known; if not, a condition on them is undetermined."""
     facts: frozenset[str] | None = frozenset()
     """The facts that hold (``policy.facts``); None if they cannot be read."""
     session_key: str = ""
-    """Names the session at every gate that shares a store; ``session`` is a number of one run."""
+    """Identifies the session at every gate that shares a store; ``session`` is a number that is
+    unique only within one run."""
 
 
 INSPECT_AFTER: Final = 2
@@ -117,7 +119,8 @@ class Verdict(NamedTuple):
     findings: tuple[tuple[str, str, str], ...] = ()
     """For ``content_blocked``: check, tier and place of what was found, never what it is."""
     on_facts: bool = False
-    """For ``approve``: whether facts may be why, which approvals for other rules do not answer."""
+    """For ``approve``: whether facts may be the reason. Then a remembered approval for another rule
+    does not apply."""
 
 
 _STRICTNESS: Final = {FORWARD: 0, APPROVE: 1, DENY: 2}

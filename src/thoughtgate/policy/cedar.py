@@ -140,6 +140,7 @@ class CedarEngine:
             "resource": _resource(call),
             "context": context,
         }
+        # An error in any policy denies (``_decision``), also if another policy permits the call.
         result = self._ask(request, self._handle, self._entities_of(call))
         # In file order, so that the same policy always determines the workflow.
         reasons = sorted(
@@ -256,6 +257,7 @@ def _number(value: float) -> Any:
     if isinstance(value, int) or value.is_integer():
         return int(value) if int(value) in _LONG else str(value)
     text = repr(value)
+    # Anything that a decimal would round stays text, which no policy can compare with a number.
     exact = "e" not in text and len(text.partition(".")[2]) <= len(str(_DECIMAL_SCALE)) - 1
     if exact and int(value * _DECIMAL_SCALE) in _LONG:
         return {"__extn": {"fn": "decimal", "arg": text}}

@@ -1,8 +1,8 @@
-"""The readings of a call's arguments that Cedar policies are asked about.
+"""The readings of a call's arguments for which Cedar policies are evaluated.
 
 Some servers match keys without regard to case. A policy names attributes exactly, so every key
-that such a server takes for an attribute is put in its place, in a reading of its own. So is the
-number that JavaScript makes of a whole number of more than 53 bits.
+that such a server takes for an attribute is put in its place, in a separate reading. The same
+holds for a whole number of more than 53 bits, which JavaScript rounds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from thoughtgate.policy.conditions import is_rounded_by_some
 from thoughtgate.wire.frame import fold_key
 
 MAX_READINGS: Final = 16
-"""Maximum number of readings per call: Cedar is asked about each."""
+"""Maximum number of readings per call, because Cedar evaluates each."""
 
 
 _MAX_LONG: Final = 2**63

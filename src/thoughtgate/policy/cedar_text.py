@@ -27,7 +27,7 @@ class CedarSource(NamedTuple):
 
 
 class PolicyNote(NamedTuple):
-    """The annotations of a policy that we use."""
+    """The annotations of a policy that the gate uses."""
 
     id: str
     """Its ``@id``, or ``file:policyN`` by position."""
@@ -67,6 +67,7 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
             "templates (?principal, ?resource) authorise nothing and are not supported"
         )
     policies = read["staticPolicies"]
+    # By number: as text, ``policy10`` would come before ``policy2``.
     order = sorted(policies, key=lambda name: int(name.removeprefix("policy")))
     return {name: policies[name] for name in order}
 
@@ -74,7 +75,7 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
 def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> list[Problem]:
     """Return problems that Cedar accepts but that are rarely intended."""
     if not policies:  # it would deny everything sent to it
-        return [Problem("cedar.policies", "the file holds no policy", source.file)]
+        return [Problem("cedar.policies", "the file contains no policy", source.file)]
     problems = []
     for number, policy in enumerate(policies.values()):
         for name in policy.get("annotations") or {}:
@@ -120,6 +121,7 @@ def _offset(fragment: str, message: str) -> int:
     if unexpected is None:
         return 0
     for match in _TOKEN.finditer(fragment):
+        # The same token may be valid where it occurs first. Up to the wrong one, only the end is.
         if match.group() == unexpected[1] and _ends_too_early(fragment[: match.start()]):
             return match.start()
     return 0

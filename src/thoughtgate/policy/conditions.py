@@ -6,8 +6,10 @@ if the path leads through a value that is not an object, if a text is too long t
 safely, and for ``ne`` and ``not_in`` if the argument is missing. It is also undetermined if servers
 could read the arguments differently and the readings differ in their outcome: keys that some
 servers take for the named one (``Path`` for ``path``), paths of files for ``under`` and ``glob``,
-and whole numbers of more than 53 bits. An undetermined test must not help the caller: a rule that denies, asks a reviewer or uses
-Cedar matches, a rule that forwards does not. A missing argument fails every other test except
+and whole numbers of more than 53 bits.
+
+An undetermined test must not help the caller: a rule that denies, asks a reviewer or uses Cedar
+matches, a rule that forwards does not. A missing argument fails every other test except
 ``exists: false``.
 
 ``any`` and ``all`` test the members of an array: ``paths: {any: {glob: ".*"}}``. A path may lead
@@ -39,7 +41,7 @@ MAX_ELEMENTS: Final = 1_000
 undetermined, because every rule would test every member."""
 
 MAX_SEARCH_STEPS: Final = 50_000_000
-"""Steps of all searches for one call, of all rules and array members together: half a second."""
+"""Maximum steps of all searches for one call, over all rules and array members: half a second."""
 
 _QUANTIFIERS: Final = frozenset({"any", "all"})
 
@@ -50,7 +52,7 @@ _SIZED: Final = (str, list, Mapping)
 """Types whose values have a length."""
 
 _MAX_EXACT: Final = 2**53
-"""Up to here, whole numbers are the same in readers that have only doubles."""
+"""Whole numbers up to this one are exact in readers that have only doubles."""
 
 _BROKEN: Final = object()
 """The value for a path that leads through a text, a number or a list."""
@@ -173,7 +175,7 @@ def _quantify(
     tests: tuple[tuple[str, Any], ...],
     readings: ArgumentReadings,
 ) -> ConditionOutcome:
-    # Servers differ in what no members mean: often everything.
+    # Servers differ in what an empty list means: often everything.
     if len(members) > MAX_ELEMENTS or (operator == "all" and not members):
         return None
     decisive = operator == "any"
@@ -194,6 +196,7 @@ def _other_type(value: Any, _: Any) -> ConditionOutcome:
 
 
 def _is_number(value: Any) -> bool:
+    # For Python, True and False are numbers too.
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124  NaN is no number
 
 
@@ -256,7 +259,7 @@ def _within(value: Any, operand: Any) -> ConditionOutcome:
     outcomes = {_equal(value, member) for member in operand}
     if True in outcomes:
         return True
-    # A member of another type may be what the server takes the value for.
+    # A server may convert the value to the type of such a member.
     return None if None in outcomes else False
 
 
@@ -304,7 +307,7 @@ def _is_under(path: str, folders: tuple[str, ...], readings: ArgumentReadings) -
         return None
     outcomes = set()
     found = readings.texts(path)
-    # Systems resolve a path before they use it, so the path as sent is none of its readings.
+    # Systems resolve a path before they use it, so the path as sent does not count as a reading.
     for walked, folded in found[1:] or found:
         outcomes.add(any(_is_in(walked, folder) for folder in folders))
         outcomes.add(any(_is_in(folded, fold_path(folder)) for folder in folders))
@@ -336,6 +339,7 @@ def _matches_globs(
     found = readings.texts(text)
     if len(found) == 1 and found[0][1] == text and all(glob.folded is glob for glob in globs):
         return any_matches(globs, text)  # nothing to fold, as in most paths and patterns
+    # A pattern without wildcards that equals the text means exactly this text, however it is read.
     if any(glob.exact and glob.matches(text) for glob in globs):
         return True
     outcomes = set()

@@ -1,7 +1,7 @@
-"""What a policy asks for when a server changes what it says about its tools: pin, warn or off.
+"""The settings for changed definitions of servers: pin, warn or off.
 
-Also which findings of the definition checks are silenced, per server and tool. This module decides
-nothing by itself: ``core.definitions`` compares, and the gate keeps the pins.
+Also the findings of the definition checks that are silenced, per server and tool. This module
+decides nothing itself: ``core.definitions`` compares definitions, and the gate keeps the pins.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class DefinitionPolicy:
     silences: Mapping[str, tuple[Silence, ...]] = field(default_factory=dict)
     """Silenced findings by server id; those under ``*`` count for servers that have none."""
     layers: tuple["DefinitionPolicy", ...] = ()
-    """What the policy's layers ask for; they can only make it stricter."""
+    """The settings of the policy's layers; they can only make it stricter."""
 
     def mode(self, server: str) -> str:
         """Return the strictest mode that applies to a server; ``warn`` if none is set."""

@@ -26,7 +26,8 @@ MAX_READ_IN_LIST: Final = 8_388_608
 tens of thousands of URIs with percent-encoded characters."""
 
 RETRY_S: Final = 5.0
-"""When to try again if facts cannot be stored; a store that is away is tried all the time."""
+"""Delay after which a caller may try again if facts cannot be stored. Connecting to a store that
+is away is tried all the time, so a few seconds are enough."""
 
 _UNSTORED: Final = Verdict(
     DENY,
@@ -55,10 +56,10 @@ def evaluate(call: Call, policy: Policy, now: float) -> Verdict:
 
 
 def establish(call: Call, policy: Policy, facts: SharedFacts, now: float) -> Verdict | None:
-    """Establish what the results of a call's server do; return a refusal if that fails.
+    """Establish the facts of a call's server; return a refusal if they cannot be stored.
 
-    Done before the call is forwarded, not when its result arrives: progress, notifications and
-    requests of the server come before that, and the agent may send its next call to another gate.
+    This happens before the call is forwarded, not when its result arrives: progress, notifications
+    and requests of the server come earlier, and the agent may send its next call to another gate.
     """
     provided = policy.provides(call.server)
     if not provided:
@@ -74,7 +75,7 @@ def establish(call: Call, policy: Policy, facts: SharedFacts, now: float) -> Ver
 def explain(call: Call, policy: Policy, now: float) -> list[Step]:
     """Return what each gate considered and decided, for the policy and then for its layers.
 
-    If another reading of a URI decides, what the gates said about that reading follows.
+    If another reading of a URI decides, the steps for that reading follow.
     """
     steps = _explain_reading(call, policy, now)
     if call.kind == RESOURCE:
@@ -108,7 +109,7 @@ def hidden_names(
         if not visibility.allows(server, name):
             hidden.add(name)
         elif kind == RESOURCE and visibility.depends_on_names(server):
-            # Servers write these lists: they must not choose how long reading them takes.
+            # Servers write these lists, and must not control how long the gate takes to read them.
             others = uri_readings(name) if read <= MAX_READ_IN_LIST else None
             read += sum(map(len, others or ()))
             if others is None or not all(
@@ -130,7 +131,10 @@ def _explain_reading(call: Call, policy: Policy, now: float) -> list[Step]:
 def _by_all_readings(
     call: Call, verdict: Verdict, policy: Policy, now: float
 ) -> tuple[Call, Verdict]:
-    """Return the reading of a URI with the strictest verdict; ``verdict`` is that on the call."""
+    """Return the reading of a URI with the strictest verdict, and that verdict.
+
+    ``verdict`` is the one on the call as it was sent.
+    """
     others = uri_readings(call.name)
     if others is None:
         return call, _TOO_MANY
@@ -165,7 +169,11 @@ def _by_all_layers(call: Call, policy: Policy, now: float) -> Verdict:
 
 
 def _both_ask(verdict: Verdict, other: Verdict, *, prevails: bool) -> Verdict:
-    """Return the request for approval of two policies; a rule on facts needs an answer of its own."""
+    """Combine two verdicts that require approval.
+
+    A rule on facts takes precedence as the reason, because a remembered approval for another rule
+    must not answer it.
+    """
     chosen = other if prevails else verdict
     asked = next((one for one in (chosen, verdict, other) if one.on_facts), chosen)
     return chosen._replace(rule=asked.rule, reason=asked.reason, on_facts=asked.on_facts)

@@ -18,7 +18,7 @@ from thoughtgate.policy.visibility import ANY_SERVER
 UNTRUSTED: Final = "untrusted"
 """The principal has seen data that anybody may have written."""
 PRIVATE: Final = "private"
-"""The principal has seen data that must not leave."""
+"""The principal has seen data that must not leave the organisation."""
 OUTBOUND: Final = "outbound"
 """The call goes to a tool that sends data out."""
 
@@ -113,8 +113,8 @@ class Flows:
 
     def is_outbound(self, server: str, name: str) -> bool:
         """Tell whether a call sends data out; without a list, every call of the server does."""
-        # Fail closed: a tool of which nothing is known may send what it gets to anybody, and its
-        # annotations are written by the server itself.
+        # Fail closed: an unknown tool may send its arguments to anybody, and its annotations prove
+        # nothing, because the server writes them itself.
         patterns = self.of(server).outbound
         return patterns is None or any_matches(patterns, name)
 
@@ -124,4 +124,5 @@ class Flows:
         """Return the facts of one call: those of its principal, and ``outbound`` if it is."""
         if known is None:
             return None
+        # A layer gets the call with the facts of the outer policy, and decides by its own lists.
         return known | {OUTBOUND} if self.is_outbound(server, name) else known - {OUTBOUND}

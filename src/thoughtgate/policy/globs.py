@@ -106,6 +106,8 @@ def _fixed_parts(pattern: str) -> list[str]:
             parts[-1] += translated
         else:
             parts[-1] += re.escape(char)
+    # Several stars in a row are one star. The first and the last part stay, even if empty: they
+    # are anchored at the ends.
     return [parts[0], *(part for part in parts[1:-1] if part), *parts[1:][-1:]]
 
 

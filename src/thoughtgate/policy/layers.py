@@ -1,4 +1,4 @@
-"""Layers: further policies that are asked about every call and can only make it stricter.
+"""Layers: further policies that judge every call and can only make its verdict stricter.
 
 The organisation's policy, a project's policy that the user has not trusted, and a changed policy
 that nobody has accepted are layers.
@@ -21,7 +21,7 @@ PROPOSED: Final = "proposed"
 
 
 def with_layers(policy: Policy, *layers: Layer) -> Policy:
-    """Return a policy that also asks these layers about every call.
+    """Return a policy whose calls are also judged by these layers.
 
     The limits, exposures and content settings of a layer apply as if the policy itself had them.
     """
@@ -53,11 +53,12 @@ def with_layers(policy: Policy, *layers: Layer) -> Policy:
 
 
 def with_proposed(policy: Policy, proposed: Policy) -> Policy:
-    """Return a policy that also asks a changed one that nobody has accepted.
+    """Return a policy whose calls are also judged by a changed one that nobody has accepted.
 
     Masking, workflows and profile stay those of the policy in force; a workflow that it does not
     have is replaced by its default one.
     """
+    # Its layers become layers of the policy in force, each with a name of its own on the record.
     alone = replace(proposed, layers=())
     workflows = {name: name for name in proposed.workflows & policy.workflows}
     further = [

@@ -30,7 +30,7 @@ MAX_KEYS: Final = 10_000
 """Maximum entries of a table: far more than active sessions and tools, about a megabyte."""
 
 THROTTLES: Final = frozenset({"rate_limited", "budget", "duplicate", "breaker"})
-"""Kinds of refusal that may not recur after waiting or after a different call."""
+"""Kinds of refusal for a call that may succeed later: they say nothing against the call itself."""
 
 OVERFLOW: Final = "*overflow*"
 """The key that new entries share when a table is full."""
@@ -147,6 +147,7 @@ class LimitState:
 
     def take(self, calls: Sequence[Call], now: float) -> Verdict | None:
         """Count calls that are to be forwarded, all or none; return the refusal, if any."""
+        # Never refused here: no other process counts, and the caller has just checked.
         for call in calls:
             self.commit(call, now)
         return None
@@ -170,7 +171,7 @@ class LimitState:
                 count_failure(circuit, limit.breaker, now)
 
     def continue_from(self, before: "LimitState") -> None:
-        """Take over the counts of the limits that still exist, which other limits counted before."""
+        """Take over the counts of the limits that still exist, from the state before a reload."""
         ids = {limit.id for limit in self.limits}
         for mine, theirs in zip(self.tables, before.tables, strict=True):
             mine.update((key, one) for key, one in theirs.items() if json.loads(key)[0] in ids)
@@ -271,12 +272,13 @@ class LimitState:
             # Still full: forget the oldest entry. The worst effect is one duplicate that passes.
             del self._seen[next(iter(self._seen))]
         key = call_key(limit, call)
+        # Inserted again at the end, so that the first entry stays the oldest.
         self._seen.pop(key, None)
         self._seen[key] = now + limit.duplicate_s
 
 
 def refusal(limit: Limit, kind: str, reason: str, wait_s: float = 0.0) -> Verdict:
-    """Return the verdict on a call that a limit refuses; ``wait_s`` is 0 if waiting is no help."""
+    """Return the refusal of a call by a limit; ``wait_s`` is 0 if waiting does not help."""
     return Verdict(DENY, "limits", kind, reason, limit.id, retry_after_s=wait_s)
 
 
@@ -305,7 +307,7 @@ def _counts(limit: Limit, server: str, kind: str, name: str) -> bool:
 
 
 def count_key(limit: Limit, call: Call, usual: str) -> str:
-    """Return the key under which a limit counts a call; ``usual`` is its scope by default."""
+    """Return the key under which a limit counts a call; ``usual`` is the default scope."""
     scope = limit.scope or usual
     members = {
         RUN: (),
@@ -319,6 +321,7 @@ def count_key(limit: Limit, call: Call, usual: str) -> str:
 
 def call_key(limit: Limit, call: Call) -> str:
     """Key of one exact call, within the scope of a limit."""
+    # Arguments without a canonical form have no ``args_hash``, but can be repeated as well.
     args_hash = call.args_hash or _digest(call.arguments)
     name = _short(call.name)
     return json.dumps(

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from thoughtgate.policy.redaction import NAMED, TOKEN, Redactor, holds_mask, mask_of
 
 MAX_SECRET: Final = 16_384
-"""Characters after the kept part of a name that are also searched: the end of a secret that the
-cut splits may be what identifies it."""
+"""Characters after the kept part of a name that are also searched: a secret that the cut splits may
+be recognisable only by its end."""
 
 _HASH: Final = 8
 """Hex digits of the hash: enough to tell names apart."""
@@ -29,7 +29,8 @@ _PARAMETER: Final = re.compile(
 nothing else can hide behind the name of a secret."""
 
 _USER: Final = re.compile(r"(?<=://)[A-Za-z0-9._~%+=-]{16,256}(?=@)")
-"""A user without a password, and too long for a login: many services accept a token there."""
+"""A user part without a password that is too long for a login name: many services accept a token
+there."""
 
 
 def shown_name(name: str, redactor: Redactor) -> str:

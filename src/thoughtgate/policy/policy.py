@@ -30,7 +30,7 @@ from thoughtgate.policy.limits import Limit
 from thoughtgate.policy.redaction import Redactor
 from thoughtgate.policy.rules import MAX_REMEMBERED, Rule, RuleSet
 from thoughtgate.policy.scopes import lacks_scopes, strictest
-from thoughtgate.policy.visibility import Visibility
+from thoughtgate.policy.visibility import ALLOW, Visibility
 from thoughtgate.wire.readings import ArgumentReadings
 
 _NAMED: Final = 5
@@ -73,7 +73,7 @@ class Policy:
     definitions: DefinitionPolicy = field(default_factory=DefinitionPolicy)
     """What happens when a server changes what it says about its tools."""
     layers: tuple["Layer", ...] = ()
-    """Further policies that are asked about every call; the strictest verdict counts."""
+    """Further policies that judge every call; the strictest verdict counts."""
     known: dict[tuple[str, str, str], Verdict] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -104,6 +104,7 @@ class Policy:
 
     def fact_window_s(self) -> float:
         """Return how long facts hold: the longest window of this policy and its layers."""
+        # The 0.0 gives ``max`` a second value if there are no layers.
         return max(self.flows.window_s, *(one.policy.fact_window_s() for one in self.layers), 0.0)
 
     def asks_people(self) -> bool:
@@ -159,6 +160,7 @@ Gate: TypeAlias = Callable[[Call, Policy, float], Verdict | None]
 def visibility_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls of tools, resources and prompts that are hidden from the agent."""
     del now
+    # The lists name what a server offers; its requests to the agent are for the rules to judge.
     if call.kind in SERVER_KINDS:
         return None
     if policy.visibility.allows(call.server, call.name, spelled=call.spelled):
@@ -212,8 +214,8 @@ def cedar_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
 def contents_gate(call: Call, policy: Policy, now: float) -> Verdict | None:
     """Deny calls with secrets in their arguments, if the policy says so for the server.
 
-    It is asked after access was granted, and not about the requests of servers: what those carry
-    is inspected as a result.
+    It runs after access was granted, and not for the requests of servers, which are inspected like
+    results.
     """
     del now
     contents = policy.contents
@@ -242,8 +244,9 @@ GATES: Final[tuple[Gate, ...]] = (visibility_gate, rules_gate, cedar_gate)
 
 def judge_alone(call: Call, policy: Policy, now: float) -> Verdict:
     """Return the verdict of the first gate that has one, by this policy without its layers."""
+    # Exact rules can match the original spelling of a URI, so its readings are always judged anew.
     if not call.spelled:
-        known = policy.known.get(call[:3])
+        known = policy.known.get(call[:3])  # by server, kind and name
         if known is not None:
             return known
     if policy.flows.asked:
@@ -253,7 +256,7 @@ def judge_alone(call: Call, policy: Policy, now: float) -> Verdict:
         if verdict is not None:
             _remember(call, policy, verdict)
             return verdict
-    # Unreachable while Cedar always decides; a gate added later must not open a hole.
+    # Unreachable while Cedar always decides. Fail closed in case a gate is added later.
     return Verdict(DENY, "internal", "internal_error", "no gate has a verdict")
 
 
@@ -270,7 +273,7 @@ def _remember(call: Call, policy: Policy, verdict: Verdict) -> None:
 
 
 def with_outbound(call: Call, policy: Policy) -> Call:
-    """Return a call with the fact ``outbound``, if it sends data out by this policy's own lists."""
+    """Return a call with the fact ``outbound``, if this policy's own lists establish it."""
     return call._replace(facts=policy.flows.facts_of(call.server, call.name, call.facts))
 
 
@@ -300,9 +303,9 @@ def explain_alone(call: Call, policy: Policy, now: float) -> list[Step]:
 def explain_gate(gate: Gate, call: Call, policy: Policy, now: float) -> Step:
     """Return what one gate considered and decided."""
     verdict = run_gate(gate, call, policy, now)
-    name, sight = _SIGHTS[gate]
+    name, describe = _DESCRIPTIONS[gate]
     failed = verdict is not None and verdict.gate == "internal"
-    return Step(name, "the gate failed" if failed else sight(call, policy), verdict)
+    return Step(name, "the gate failed" if failed else describe(call, policy), verdict)
 
 
 def _ask(policy: Policy, verdict: Verdict, workflow: str) -> Verdict:
@@ -319,8 +322,8 @@ def run_gate(gate: Gate, call: Call, policy: Policy, now: float) -> Verdict | No
     """Return the verdict of one gate; a gate that fails denies the call."""
     try:
         return gate(call, policy, now)
-    except Exception as error:  # noqa: BLE001  whatever a gate trips over, the call must not pass it
-        reason = f"the {_SIGHTS[gate][0]} gate failed: {type(error).__name__}"
+    except Exception as error:  # noqa: BLE001  whatever fails, the call must not pass
+        reason = f"the {_DESCRIPTIONS[gate][0]} gate failed: {type(error).__name__}"
         return Verdict(DENY, "internal", "internal_error", reason)
 
 
@@ -328,9 +331,13 @@ def _seen_by_visibility(call: Call, policy: Policy) -> str:
     exposure = policy.visibility.exposure(call.server)
     if not exposure.enabled:
         return f"server {call.server!r} is disabled"
-    listed = [*sorted(exposure.names), *(glob.pattern for glob in exposure.globs)]
+    names = ", ".join([*sorted(exposure.names), *(glob.pattern for glob in exposure.globs)])
+    if exposure.mode == ALLOW:
+        exposed = f"only {names}" if names else "nothing"
+    else:
+        exposed = f"all but {names}" if names else "all"
     own = "" if call.server in policy.visibility.servers else " (not named in servers)"
-    return f"server {call.server!r}{own} exposes {exposure.mode}" + (f" {listed}" if listed else "")
+    return f"server {call.server!r}{own} exposes {exposed}"
 
 
 def _seen_by_rules(call: Call, policy: Policy) -> str:
@@ -365,7 +372,7 @@ def _seen_by_contents(call: Call, policy: Policy) -> str:
     return f"secrets in {where}, because of servers.{call.server}.arguments.block_secrets"
 
 
-_SIGHTS: Final[Mapping[Gate, tuple[str, Callable[[Call, Policy], str]]]] = {
+_DESCRIPTIONS: Final[Mapping[Gate, tuple[str, Callable[[Call, Policy], str]]]] = {
     visibility_gate: ("visibility", _seen_by_visibility),
     rules_gate: ("rules", _seen_by_rules),
     cedar_gate: ("cedar", _seen_by_cedar),

@@ -9,8 +9,8 @@ MAX_PREVIEW: Final = 16_384
 """Default number of bytes of the arguments that a record event shows."""
 
 MAX_SECRET: Final = 16_384
-"""Characters after the shown part that are also searched for secrets: the end of a secret that
-the cut splits may be what identifies it."""
+"""Characters after the shown part that are also searched for secrets: a secret that the cut splits
+may be recognisable only by its end."""
 
 MAX_INSPECT: Final = 1_048_576
 """Values in requests longer than this are judged and hashed, but not previewed."""

@@ -5,9 +5,9 @@ A secret is masked by its exact run of characters, and the mask says its kind an
 
 * ``mask_text`` and ``mask_value``, for the record, logs and results: nobody decides by them, so
   the whole value of a key such as ``password`` is masked.
-* ``review_value``, for a person who approves a call: that person must see
-  what runs, so only what is a single word without any meaning to a shell is masked. A value with
-  spaces, quotes or ``$(...)`` is shown, whatever its key is called.
+* ``review_value``, for a person who approves a call: reviewers must see what runs, so a value is
+  masked only if it is a single word without any meaning to a shell. A value with spaces, quotes
+  or ``$(...)`` is shown, whatever its key is called.
 """
 
 import json
@@ -39,7 +39,8 @@ MAX_RUN: Final = 8192
 """Maximum characters that a reviewer does not see at one place; no token is longer."""
 
 MAX_NESTED: Final = 3
-"""How deep values are searched that are shown although their name says secret; bounds the time."""
+"""How often a value is searched again that is shown although its name says that it is secret;
+bounds the time."""
 
 _SEPARATORS: Final = dict.fromkeys(map(ord, "-_. "))
 
@@ -221,7 +222,7 @@ class _View:
         """Mask what the configured expressions match, or all of a text that is too costly."""
         for pattern in self._patterns:
             steps = pattern.steps(text)
-            # Ordinary text is always searched: nobody can hide it behind text that costs much.
+            # Ordinary text is always searched, whatever costly text comes before it.
             if steps > CHEAP_STEPS * len(text):
                 if steps > self._left:
                     return self._configured(text)
@@ -289,6 +290,7 @@ class Redactor:
     ) -> None:
         """Add names, injected values and expressions to the built-in ones."""
         self._names = frozenset(_folded(name) for name in (*SECRET_NAMES, *names))
+        # The longest first: otherwise a shorter value inside it would leave the rest visible.
         values = sorted({one for one in literals if len(one) >= MIN_LITERAL}, key=len, reverse=True)
         injected = (_Form((value.lower(),), re.escape(value), INJECTED) for value in values)
         forms = (*injected, *TOKEN_FORMS)
@@ -298,6 +300,7 @@ class Redactor:
         self._review = _View(forms, compiled, _is_one_word, masks_any_value=False)
         marks = tuple(dict.fromkeys(mark for form in forms for mark in form.marks))
         self._find_mark = _any_of(marks)
+        # In rendered JSON, quotes and backslashes of an injected value are escaped.
         quoted = (json.dumps(mark, ensure_ascii=False)[1:-1] for mark in marks)
         self._find_rendered_mark = _any_of(dict.fromkeys(quoted))
         self._plain_names: set[str] = set()
@@ -348,6 +351,7 @@ class Redactor:
 
     def _learn_name(self, name: str) -> bool:
         """Remember a harmless name; tools use few names and repeat them."""
+        # ``value`` may be secret because of another member (``_PAIR_NAMES``).
         if name == "value" or self.is_secret_name(name):
             return False
         if len(self._plain_names) < MAX_NAMES and len(name) <= MAX_KEPT:
@@ -380,7 +384,7 @@ class Redactor:
         masked: dict[str, Any] = {}
         for key, one in value.items():
             shown = self._text(key, view)
-            # Two keys that are masked alike are two members: none may replace the other.
+            # Two keys whose masks are equal are two members: neither may replace the other.
             while shown in masked:
                 shown = f"{shown} (member {len(masked) + 1})"
             is_secret = named or (pair and key == "value") or self.is_secret_name(key)
@@ -431,12 +435,12 @@ def _is_one_word(run: str) -> bool:
 
 
 def _substitutes_nothing(run: str) -> bool:
-    """Tell whether a value in a text is a value, and not a command whose output is the value."""
+    """Tell whether a text is a literal value, not a command whose output would be the value."""
     return _SUBSTITUTION.search(run) is None
 
 
 def _is_key(body: str) -> bool:
-    """Tell whether lines of base64 are those of a key: equally long but for the last, and many."""
+    """Tell whether lines of base64 are those of a key: many, and of one length but for the last."""
     lines = _LINE.split(body)
     length = len(lines[0])
     return (

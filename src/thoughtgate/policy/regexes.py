@@ -62,7 +62,7 @@ class Pattern:
         if plain.flags & re.VERBOSE:
             raise ValueError("verbose expressions (?x) are not supported")
         self._regex = _compiled(_strict_ends(pattern))
-        work = _reckon(pattern)
+        work = _measure(pattern)
         self.max_length = _longest_text(pattern, work)
         self._ways = work.ways
         self._runs = tuple(map(_run_of, _repeated_symbols(pattern)))
@@ -126,7 +126,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _strict_ends(pattern: str) -> str:
-    """Make every ``$`` match only at the end: it would also match before a final line break."""
+    """Make every ``$`` match only at the very end of the text.
+
+    In Python it also matches before a final line break, where a server may read something else.
+    """
     if re.search(r"\(\?[a-zA-Z]*m", pattern):  # multi-line mode, where ``$`` means every line end
         return pattern
     symbols = (match.group() for match in _SYMBOL.finditer(pattern))
@@ -151,7 +154,8 @@ class _Work:
     @property
     def ways(self) -> int:
         """Steps at each character, not counting unbounded repeats."""
-        # What is written out is short; only repeats of repeats are long.
+        # A match of written-out symbols is at most as long as the expression; only repeats of
+        # repeats can be longer.
         return max(self.choices * self.branches, self.length if self.length > MAX_PATTERN else 1)
 
     def add(self, inner: "_Work | None", low: int = 1, most: int = 1) -> None:
@@ -196,7 +200,7 @@ def _longest_text(pattern: str, work: _Work) -> int:
     return min(MAX_TEXT, longest)
 
 
-def _reckon(pattern: str) -> _Work:
+def _measure(pattern: str) -> _Work:
     """Parse an expression that compiles, and return how much backtracking it can cause."""
     levels = [_Work()]
     closed: _Work | None = None

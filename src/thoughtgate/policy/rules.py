@@ -48,7 +48,8 @@ class Rule:
     verdict: Verdict = field(init=False, compare=False, repr=False)
     """The verdict for a matching call; for ``approve``, before the workflow is filled in."""
     is_unconditional: bool = field(init=False, compare=False, repr=False)
-    """Whether it decides every call that its selector matches, whoever makes it and with whatever."""
+    """Whether it decides every call that its selector matches, by any caller and with any
+    arguments."""
 
     def __post_init__(self) -> None:
         """Create the verdict once, because most calls use it."""
@@ -57,6 +58,7 @@ class Rule:
         if self.facts and self.action == APPROVE:
             verdict = verdict._replace(on_facts=True)
         object.__setattr__(self, "verdict", verdict)
+        # The dataclass is frozen; these two are derived once, when the rule is created.
         conditional = self.conditions or self.annotations or self.scopes or self.facts
         object.__setattr__(self, "is_unconditional", not conditional)
 
@@ -165,7 +167,7 @@ class RuleSet:
     ) -> Sequence[Rule]:
         """Add the forward rules that name the URI exactly as the caller wrote it.
 
-        Who wrote such a rule meant the resource, whatever the server makes of its URI.
+        Whoever wrote such a rule meant the resource, whatever the server makes of its URI.
         """
         exact = [
             rule
@@ -188,6 +190,7 @@ class RuleSet:
             readings.ambiguous = False
             if rule.accepts(call, readings):
                 matching.append(rule)
+                # Nothing is stricter than a denial, so later rules cannot matter.
                 if not readings.ambiguous or rule.action == DENY:
                     return matching
         return [*matching, None]

@@ -25,7 +25,7 @@ def scopes_of(claims: Mapping[str, Any] | None) -> frozenset[str]:
     for name in CLAIMS:
         value = claims.get(name) if claims is not None else None
         if type(value) is str:
-            found.update(value.split(" "))
+            found.update(value.split(" "))  # RFC 6749, 3.3: only spaces separate scopes
         elif type(value) is list:
             found.update(one for one in value if type(one) is str)
     return frozenset(found - {""})
@@ -78,7 +78,7 @@ def _joined(one: str, other: str) -> str:
     return " ".join(dict.fromkeys([*one.split(" "), *other.split(" ")]))
 
 
-def asking_nobody(verdict: Verdict) -> Verdict:
+def deny_mixed_workflows(verdict: Verdict) -> Verdict:
     """Return the denial of a request whose parts need approval from different workflows."""
     reason = "different people must approve parts of it; ask for each alone"
     return verdict._replace(action=DENY, kind="governance_denied", reason=reason, workflow="")

@@ -30,5 +30,6 @@ class Selector:
         )
 
     def _is_for_any(self, kind: str) -> bool:
-        # Names and words of a rule without a kind are those of tools, resources and prompts.
+        # A rule with names but without a kind is meant for what servers offer, not for what they
+        # request from the agent.
         return kind not in SERVER_KINDS or not (self.names or self.words)

@@ -5,7 +5,7 @@ only the next portion needs the store. A portion is small while calls are rare a
 a budget, where it is a single call. Nobody takes a portion from the process that leased it, so a
 budget is never exceeded; what a killed process had left of its portion is lost.
 
-Checking and counting are one step here (``take``): between two, another process could count.
+Checking and counting are one step here (``take``): between two steps, another process could count.
 """
 
 import hashlib
@@ -46,15 +46,14 @@ IDLE_S: Final = 10.0
 GROWTH: Final = 4
 
 PORTION_S: Final = 60.0
-"""How long a portion of a budget may be used before the store must confirm it: until then, a reset
-counts it even if the gate seems to have died. While the store is away, leased calls go on for as
-long."""
+"""How long a portion of a budget may be used before the store must confirm it. Until then, a reset
+counts it even if the gate seems to have died, and leased calls continue while the store is away."""
 
 LAPSE_S: Final = 1.0
 """How long a leased part of a rate may be used."""
 
 RETRY_S: Final = 1.0
-"""When to try again if the store is away, and how long a refusal by the store is remembered."""
+"""Delay before the next try if the store is away, and how long its refusals are remembered."""
 
 REPEAT_S: Final = 0.2
 """How long a refusal is remembered even if something in the store has changed: agents that repeat
@@ -151,7 +150,7 @@ class SharedCounts(Protocol):
         """Return the store's time."""
 
     def elapsed(self) -> float:
-        """Return seconds on a clock that nobody sets, and that does not stop with the process."""
+        """Return seconds on a monotonic clock that also runs while the process is suspended."""
 
     def take(self, asked: Asked, now: float) -> Mapping[str, Portion] | Refused:
         """Grant everything that is asked for, by key, or nothing."""
@@ -288,6 +287,7 @@ class SharedLimitState(LimitState):
                 "the store that counts calls cannot be reached",
                 RETRY_S,
             )
+        # Only after the store has granted everything: a refused call must not use up a portion.
         if counts:
             for leases, needed in ((self._budgets, used), (self._rates, rates_used)):
                 for key, number in needed.items():
@@ -308,6 +308,7 @@ class SharedLimitState(LimitState):
                     return lease.refused
         if not counts:
             return self._counts.look(asked, now)
+        # Read before the request, so that a portion ends here no later than in the store.
         started = self._counts.elapsed()
         answer = self._counts.take(asked, now)
         if isinstance(answer, Refused):
@@ -346,6 +347,7 @@ class SharedLimitState(LimitState):
             if wait_s > 0:
                 return Refused("breaker", key, limit, wait_s)
             trials[key] = TrialAsk(key, limit, limit.breaker)
+        # Sorted, so that two processes never wait for each other's rows.
         return [trials[key] for key in sorted(trials)]
 
     def _duplicate_asks(self, covering: Sequence[tuple[Limit, Call]]) -> list[DuplicateAsk]:
@@ -355,7 +357,7 @@ class SharedLimitState(LimitState):
                 text = f"{self._names[limit.id]} {call_key(limit, call)}"
                 key = hashlib.sha256(text.encode()).hexdigest()
                 asks[key] = DuplicateAsk(key, limit)
-        # Sorted, so that two processes never wait for each other's rows.
+        # Sorted for the same reason as the trials.
         return [asks[key] for key in sorted(asks)]
 
     def _budget_asks(
@@ -397,6 +399,7 @@ class SharedLimitState(LimitState):
             lease, (limit, rate) = self._rates[key], rates[key]
             if at >= lease.ends_at:
                 if lease.calls:
+                    # It was not used up before it lapsed, so it was too large.
                     lease.wanted = max(1, lease.wanted // GROWTH)
                 lease.calls = 0
             if lease.calls < needed[key]:
@@ -418,6 +421,7 @@ class SharedLimitState(LimitState):
             if len(leases) >= MAX_KEYS:
                 used_up = [name for name, lease in leases.items() if not lease.calls]
                 for other in used_up:
+                    # The leases of this request are used again below.
                     if other not in needed:
                         del leases[other]
             key = room_for(leases, key)
@@ -440,7 +444,7 @@ def rate_answer(key: str) -> str:
 
 
 def shared_name(limit: Limit) -> str:
-    """Return what tells a limit without a name from that of another config; empty for a name.
+    """Return a digest that tells unnamed limits of different configs apart; empty for a named one.
 
     Gates with different configs may share a store, and the first limit of each is ``limits[0]``.
     """

@@ -1,7 +1,7 @@
 """Stop orders: an operator has stopped a server, a principal or everything, until it is resumed.
 
-Pure: which orders there are comes from a store. A stop order is not part of the policy: it is
-enforced in the development profile too, and before every other gate.
+Pure: the orders come from a store. A stop order is not part of the policy: it is enforced in the
+development profile too, and before every other gate.
 """
 
 from typing import Final, NamedTuple
@@ -45,7 +45,7 @@ class Stops:
     __slots__ = ("_by_target", "is_unreadable", "orders")
 
     def __init__(self, orders: tuple[StopOrder, ...] = (), *, is_unreadable: bool = False) -> None:
-        """Refuse what ``orders`` stop; or every call if there may be orders that cannot be read."""
+        """Refuse the calls that ``orders`` stop; all of them if some orders cannot be read."""
         self.orders = orders
         self.is_unreadable = is_unreadable
         self._by_target = {(one.scope, one.name): one for one in orders}

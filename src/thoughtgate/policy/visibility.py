@@ -63,7 +63,7 @@ class Visibility:
     servers: Mapping[str, Exposure] = field(default_factory=dict)
     """Exposure by server id; the key ``*`` is for all others."""
     narrowed_by: tuple["Visibility", ...] = ()
-    """Further lists of the policy's layers; all of them must show a name."""
+    """The lists of the policy's layers; all of them must show a name."""
 
     def exposure(self, server: str) -> Exposure:
         """Return the exposure of a server; no server can have the id ``*``."""

@@ -7,6 +7,7 @@ word "delete" matches all of these, but not ``undeleted``.
 import re
 from typing import Final
 
+# Several capitals are one word, but the last of them begins the next word: ``HTTPServer``.
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 
 

@@ -1,1 +1,1 @@
-"""Starting, watching and ending other processes, and finding their descendants."""
+"""Starting, watching and ending other processes, and finding their ancestors and descendants."""

@@ -18,12 +18,13 @@ INIT: Final = 1
 REAPERS: Final = frozenset(
     {"systemd", "init", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"}
 )
-"""Programs that adopt processes whose parent has exited, besides process 1.
+"""Programs, besides process 1, that adopt processes whose parent has exited.
 
-Linux does not reveal which processes asked for this (``PR_SET_CHILD_SUBREAPER``)."""
+They are known by name only: Linux does not reveal which processes have asked to adopt
+(``PR_SET_CHILD_SUBREAPER``)."""
 
 MULTIPLEXERS: Final = frozenset({"tmux: server", "tmux", "screen", "SCREEN", "login"})
-"""Programs that start the shells of all terminals of a user."""
+"""Programs that start the shells in all of a user's terminals."""
 
 _PPID: Final = 1
 _TERMINAL: Final = 4
@@ -37,7 +38,7 @@ _NO_TERMINAL: Final = frozenset({"", "0", "?", "??", "-"})
 
 
 class Process(NamedTuple):
-    """What is known of one process."""
+    """What the system tells about one process."""
 
     pid: int
     parent: int
@@ -45,7 +46,7 @@ class Process(NamedTuple):
     terminal: str
     """The controlling terminal; empty if there is none."""
     started: int
-    """When the process started: comparable with other processes of this boot."""
+    """When the process started, in a unit that is comparable only between processes of this boot."""
     name: str
 
     @property
@@ -55,7 +56,7 @@ class Process(NamedTuple):
 
 
 def read_process(pid: int) -> Process | None:
-    """Return what is known of a process; None if it has exited or cannot be seen."""
+    """Return a process; None if it has exited or cannot be seen."""
     if Path(PROC, "self", "stat").exists():
         return _from_proc(pid)
     return _from_ps().get(pid)
@@ -65,6 +66,7 @@ def lineage(pid: int) -> list[Process]:
     """Return a process and its ancestors, as far as they can be seen."""
     read = _from_proc if Path(PROC, "self", "stat").exists() else _from_ps().get
     found: list[Process] = []
+    # The processes are read one after another, so reused ids could form a loop.
     while pid > 0 and all(one.pid != pid for one in found):
         process = read(pid)
         if process is None:
@@ -78,8 +80,8 @@ def find_agent(stdin: int = 0) -> Process | None:
     """Return the process at the other end of a gate's stdin: the agent that started the gate.
 
     Usually that is the parent. A launcher in between, such as ``sh -c`` or ``uv run``, has the
-    same pipe as its own stdin and is skipped. None if nobody in particular started the gate: a
-    service manager, or a program that starts the shells of all terminals.
+    same pipe as its own stdin and is skipped. Returns None if the parent is not an agent, but a
+    service manager or a program that starts the shells in all terminals.
     """
     ancestors = lineage(os.getpid())[1:]
     if os.isatty(stdin):
@@ -151,9 +153,10 @@ def _from_proc(pid: int) -> Process | None:
         status = Path(PROC, str(pid), "status").read_bytes()
     except OSError:
         return None
+    # The last parenthesis ends the name: a process can put parentheses and spaces into its own.
     name = line.partition(b"(")[2].rpartition(b")")[0].decode("utf-8", "replace")
     fields = line.rpartition(b")")[2].split()
-    # The owner of /proc/PID is root for a process that forbids core dumps, hence not used.
+    # Not the owner of /proc/PID: that is root for a process that forbids core dumps.
     user = status.partition(b"\nUid:")[2].split(maxsplit=1)
     terminal = fields[_TERMINAL].decode()
     return Process(
@@ -167,13 +170,14 @@ def _from_proc(pid: int) -> Process | None:
 
 
 def run_ps(command: Sequence[str]) -> str:
-    """Return what a call of ``ps`` prints; empty if it cannot be run."""
+    """Return the output of a ``ps`` command; empty if it cannot be run."""
     import subprocess  # only where there is no /proc
 
     try:
         done = subprocess.run(
             command,
-            # A fixed locale, because the start times are parsed.
+            # A fixed locale, because the start times are parsed, and a fixed PATH, because the
+            # environment of a gate may come from the agent that it governs.
             env={"PATH": "/bin:/usr/bin", "LC_ALL": "C"},
             capture_output=True,
             text=True,

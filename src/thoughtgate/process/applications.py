@@ -1,6 +1,6 @@
-"""The running applications of macOS, whose windows are no descendants of what opened them.
+"""The running applications of macOS, which are not descendants of the process that opened them.
 
-Elsewhere, nothing is found.
+On other systems, nothing is found.
 """
 
 import sys
@@ -20,9 +20,9 @@ def processes_of(application: str) -> list[int]:
 
 
 def find_bundle(table: str, application: str) -> list[int]:
-    """Return the processes in the output of ``ps`` whose program is that of a bundle itself.
+    """Return the processes in the output of ``ps`` that run the main program of a bundle.
 
-    The helpers inside the bundle are bundles of their own, and end with it.
+    Helpers are left out: they are bundles inside the bundle, and end with it.
     """
     found = []
     for line in table.splitlines():

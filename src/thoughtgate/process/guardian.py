@@ -1,8 +1,8 @@
 """A forked guardian process that cleans up if the gate is killed.
 
-It reads from a pipe the ids of the processes that start and end. When the gate's end of the pipe
-closes, even after SIGKILL, the guardian ends the remaining processes and may run one command,
-such as restoring an agent's config. This works on every Unix and covers grandchildren, unlike a
+It reads the ids of started and ended processes from a pipe. When the gate's end of the pipe
+closes, even after SIGKILL, the guardian ends the remaining processes and may run one command, such
+as restoring an agent's config. This works on every Unix and covers grandchildren, unlike a
 parent-death signal.
 
 A started process reports its own id after the fork and before the exec, so a killed gate never
@@ -61,6 +61,7 @@ class Guardian:
 
     def _send(self, message: bytes) -> None:
         if self.pid:
+            # One write of less than PIPE_BUF bytes is atomic, and child processes write here too.
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, message + b"\n")
 
@@ -87,6 +88,7 @@ def end_all(targets: Sequence[int]) -> None:
     # Imported only when needed, to keep the guardian's memory small.
     from thoughtgate.process.process_tree import descendants_of, end_processes
 
+    # Before any signal: the descendants of a process that has ended cannot be found any more.
     descendants = [one for target in targets if target > 0 for one in descendants_of(target)]
     left = [target for target in targets if _signal(target, signal.SIGTERM)]
     for _ in range(_WAIT_STEPS):
@@ -114,11 +116,13 @@ def _fork_ignoring_signals() -> int:
 def _guard(watched: int, afterwards: list[str]) -> None:
     """Run the guardian. Never returns into the forked copy of the gate."""
     try:
+        # Out of the gate's process group, so that a signal to the group spares the guardian.
         os.setsid()
         signal.set_wakeup_fd(-1)
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
         os.dup2(watched, 0)
+        # Also the copies of the agent's pipes: while they are open, the agent sees no end of file.
         os.closerange(1, _LAST_DESCRIPTOR)
         targets = targets_left(_read_until_closed(0))
         if targets is not None:

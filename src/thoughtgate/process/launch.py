@@ -38,6 +38,7 @@ def launch(
     Raises:
         OSError: it cannot be started; nothing is left behind.
     """
+    # Closed by a successful exec, so that an empty read says that the program runs.
     failed, report = os.pipe()
     # A signal between fork and exec must not run the gate's own handlers in the child.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _RESET)

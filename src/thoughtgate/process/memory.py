@@ -4,7 +4,7 @@ import gc
 from typing import Final
 
 COLLECT_AFTER: Final = (20_000, 20, 50)
-"""Higher than Python's defaults: a call creates dozens of objects, nearly all short-lived."""
+"""Higher than Python's defaults: a call creates dozens of objects, nearly all of them short-lived."""
 
 
 def collect_rarely() -> None:

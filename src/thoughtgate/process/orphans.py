@@ -26,7 +26,8 @@ def reap_orphans(own: Container[int]) -> None:
     """Collect the exit codes of adopted processes, but never those of ``own`` children."""
     while True:
         try:
-            # Only looked at: whoever started an own child waits for it.
+            # WNOWAIT leaves the exit code in place: for a child of ours, the code that started it
+            # waits for that.
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return

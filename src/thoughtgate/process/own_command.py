@@ -12,7 +12,7 @@ from typing import Final
 
 _ISOLATED: Final = "-I"
 _WITH_USER_SITE: Final = "-EP"
-"""As ``-I``, but with the user's own packages, for an installation with ``pip install --user``."""
+"""Like ``-I``, but with the user's own packages, for an installation with ``pip install --user``."""
 
 _CACHE_TAG: Final = "CACHEDIR.TAG"
 
@@ -25,7 +25,7 @@ def own_command() -> list[str]:
     """
     python = Path(sys.executable)
     program = str(python.parent.resolve() / python.name)
-    if getattr(sys, "frozen", False):  # the self-contained folder, whose interpreter is isolated
+    if getattr(sys, "frozen", False):  # the self-contained folder; its interpreter is isolated
         return [program]
     flags = _WITH_USER_SITE if _is_in(Path(__file__), site.getusersitepackages()) else _ISOLATED
     return [program, flags, "-m", "thoughtgate"]

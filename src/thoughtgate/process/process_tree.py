@@ -59,6 +59,7 @@ def descendants_of(
     own = _facts(pid)
     if own is None:
         return []
+    # One pass over all processes, because /proc lists no children of a process.
     children: dict[bytes, list[tuple[int, list[bytes]]]] = {}
     for name in os.listdir("/proc"):
         facts = _facts(int(name)) if name.isdigit() else None

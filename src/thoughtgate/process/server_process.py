@@ -18,13 +18,17 @@ from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.launch import launch
 
 TERM_GRACE_S: Final = 2.0
-"""From SIGTERM to SIGKILL."""
+"""From SIGTERM to SIGKILL for the server."""
+
+SWEEP_GRACE_S: Final = 0.2
+"""From SIGTERM to SIGKILL for processes that an ended server left in its group."""
 
 EOF_GRACE_S: Final = 5.0
 """From a closed stdin to SIGTERM."""
 
 _PIPE_SIZE: Final = 1024 * 1024
 _F_SETPIPE_SZ: Final = 1031
+"""From ``linux/fcntl.h``; other systems refuse it."""
 
 
 class ServerProcess:
@@ -91,7 +95,7 @@ class ServerProcess:
         """End the remaining processes of the group, after the server itself has ended."""
         if self.has_group():
             self.signal(signal.SIGTERM)
-            deadline = time.monotonic() + 0.2
+            deadline = time.monotonic() + SWEEP_GRACE_S
             while self.has_group() and time.monotonic() < deadline:
                 time.sleep(0.005)
             self.signal(signal.SIGKILL)

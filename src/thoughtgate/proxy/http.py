@@ -48,7 +48,7 @@ from thoughtgate.gate.run_identity import principal_of
 from thoughtgate.gate.tracing import both
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.memory import settle_memory
-from thoughtgate.proxy.worker_metrics import SharedNumbers
+from thoughtgate.proxy.worker_metrics import WorkerMetrics
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child_process import Watcher
@@ -77,7 +77,7 @@ class ProxyPlan:
     is_worker: bool = False
     """Whether other processes share the port."""
     relay_key: str = field(default="", repr=False)
-    """The key of the shim in front, which gets what this proxy finds out about its server."""
+    """The key of the shim in front, to which this proxy reports failures of its server."""
     refusals: ConsoleRefusals = field(default_factory=ConsoleRefusals)
     """Records what the console refuses."""
 
@@ -160,7 +160,7 @@ def _choose_server(settings: Settings, server: str, upstream: str, file: str) ->
     if not named and disabled:
         problem = f"{', '.join(disabled)}: {CAUSES['disabled'][1]} (enabled: false)"
     elif not named:
-        problem = "name one server, or use --upstream URL"
+        problem = "there is no server to put behind the gate; add one, or use --upstream URL"
     else:
         problem = f"several servers are named; choose with --server ({', '.join(sorted(named))})"
     raise ConfigError([Problem("servers", problem, file)])
@@ -224,7 +224,7 @@ class HttpProxy:
         """
         plan = self.plan
         has_metrics = plan.settings.telemetry.metrics
-        shared = SharedNumbers(plan.numbers) if has_metrics and plan.numbers else None
+        shared = WorkerMetrics(plan.numbers) if has_metrics and plan.numbers else None
         meter = shared or (Metrics(HTTP) if has_metrics else None)
         pages = Pages(meter)
         telling = shared.telling(pages.refresh) if shared else contextlib.nullcontext()
@@ -309,6 +309,8 @@ class HttpProxy:
             on_ready(self)
             await self._stop.wait()
         finally:
+            # Calls in progress need the server until they are answered; ``front.close`` answers
+            # those that are still open after that.
             await front.drain()
             await backend.detached.finish(listen.drain_s)
             await upstream.close()
@@ -345,7 +347,7 @@ def run_http(plan: ProxyPlan, announce: Callable[[str], None], *, reuse_port: bo
 
 
 def run_on_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run on uvloop if it is installed."""
+    """Run on uvloop; on Windows, where it does not exist, on asyncio's own loop."""
     factory = None
     if sys.platform != "win32":
         import uvloop  # only the HTTP side needs it

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from thoughtgate.errors import ThoughtGateError
+from thoughtgate.front.http_front import cannot_listen
 from thoughtgate.process.guardian import Guardian
 from thoughtgate.process.launch import launch
 from thoughtgate.process.own_command import own_command
 from thoughtgate.proxy.http import ProxyPlan, run_http
-from thoughtgate.proxy.worker_metrics import exchange, keep_counters
+from thoughtgate.proxy.worker_metrics import keep_counters, metrics_directory
 from thoughtgate.proxy.workers import Workers
 from thoughtgate.stores.process_owner import own_name
 
@@ -20,7 +21,8 @@ WORKER: Final = "THOUGHTGATE_PROXY_WORKER"
 """Environment variable of a worker: the port that it shares."""
 
 RUN: Final = "THOUGHTGATE_PROXY_RUN"
-"""Environment variable of a worker: the process that started all workers, which count together."""
+"""Environment variable of a worker: the process that started all workers. They count limits
+together under its name."""
 
 NUMBERS: Final = "THOUGHTGATE_PROXY_NUMBERS"
 """Environment variable of a worker: the directory with the metrics of all workers."""
@@ -63,7 +65,7 @@ def run_workers(plan: ProxyPlan, announce: Callable[[str], None]) -> int:
     held = _reserve(plan.listen.host, plan.listen.port)
     guardian = Guardian()  # ends the workers; their own guardians end what they have started
     try:
-        with exchange(plan.state) as numbers:
+        with metrics_directory(plan.state) as numbers:
             port = held.getsockname()[1]
             shared = {WORKER: str(port), NUMBERS: numbers, RUN: own_name()}
             environ = {**os.environ, **shared}
@@ -89,9 +91,12 @@ def _reserve(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     held = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # Every socket on the port needs the option, so the workers can share it with this one.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         held.bind((host, port))
     except OSError as error:
         held.close()
-        raise ThoughtGateError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        raise ThoughtGateError(
+            cannot_listen(host, port, error.strerror or "the address cannot be used")
+        ) from None
     return held

@@ -66,6 +66,7 @@ def run_stdio(plan: ProxyPlan) -> int:
     Raises:
         ThoughtGateError: the record or the server cannot be used.
     """
+    # Before stdout is redirected: afterwards, a record on stdout could not be told from stderr.
     refuse_stdout(record_place(plan.loaded, plan.state, plan.audit), plan.audit)
     if not plan.server.url:
         return _run_shim(plan)
@@ -125,7 +126,7 @@ class HttpServer:
     """The HTTP server behind the agent's session.
 
     If it needs a login before it answers the handshake, the gate answers in its place: most agents
-    would not try again. The agent hears of the server's lists once somebody has signed in.
+    would not try again. The agent is told that the lists changed once somebody has signed in.
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class HttpServer:
         """The subscriptions and the log level of the session, by method and resource."""
         self._restoring: set[RequestId] = set()
         """The gate's own requests that repeat them in a new session."""
+        # Random, so that the agent does not use the same ids by accident.
         self._prefix = f"thoughtgate-{os.urandom(6).hex()}"
 
     def send(self, frame: ToServer) -> None:
@@ -167,6 +169,7 @@ class HttpServer:
 
     def took(self, line: bytes, message: Message | Fault) -> None:
         """Handle a message from the server."""
+        # The answer to a request of the gate's own, which the agent does not know.
         if self._restoring and message.id in self._restoring:
             self._restoring.discard(message.id)
             return
@@ -188,6 +191,7 @@ class HttpServer:
     def reopened(self, result: dict[str, Any]) -> None:
         """Restore the agent's subscriptions, and tell it that lists may have changed."""
         if self._awaiting is not None:
+            # The agent knows the stand-in's capabilities, not those of the server.
             result = {"capabilities": STAND_IN}
             self._awaiting.cancel()
             self._awaiting = None
@@ -205,7 +209,7 @@ class HttpServer:
     def _stand_in(
         self, handshake: tuple[dict[str, Any], bytes], ident: RequestId, error: PeerError
     ) -> bool:
-        """Answer the handshake in place of a server that needs a login; return whether that is so."""
+        """Answer the handshake in place of a server that needs a login; False for other errors."""
         body, _ = handshake
         if error.cause != LOGIN_REQUIRED or body["id"] != ident or self._is_signed_in is None:
             return False
@@ -222,6 +226,7 @@ class HttpServer:
         while True:
             await asyncio.sleep(LOOK_S)
             if await is_signed_in():
+                # Once the session is open, ``reopened`` cancels this task; until then, try again.
                 self._carrier.reopen()
 
     def _keep_settings(self, message: Message) -> None:

@@ -31,13 +31,14 @@ TELL_S: Final = 1.0
 
 
 @contextlib.contextmanager
-def exchange(state: str) -> Iterator[str]:
+def metrics_directory(state: str) -> Iterator[str]:
     """Yield the directory for the metrics of this process's workers, while they run.
 
     Raises:
         StoreError: it cannot be created.
     """
     place = Path(ensure_directory(state), DIRECTORY)
+    # Directories of processes that were killed before they could remove them.
     with contextlib.suppress(FileNotFoundError):
         for left in place.iterdir():
             if not is_alive(left.name):
@@ -55,7 +56,7 @@ def keep_counters(directory: str, pid: int) -> None:
         Path(directory, f"{pid}.json").rename(Path(directory, f"{pid}{_ENDED}"))
 
 
-class SharedNumbers(Metrics):
+class WorkerMetrics(Metrics):
     """One worker's metrics, rendered together with those of the other workers."""
 
     def __init__(self, directory: str) -> None:

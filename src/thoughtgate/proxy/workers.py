@@ -1,7 +1,7 @@
-"""Keeps the workers of a proxy running: one that ends is started again, alone.
+"""Keeps the workers of a proxy running: a worker that ends is started again.
 
-The others go on serving in the meantime. A worker that cannot start, time after time, stops all:
-the reason is on stderr, and whoever supervises the proxy sees its exit code.
+The others continue to serve in the meantime. If a worker repeatedly fails to start, all workers
+stop: the reason is on stderr, and a supervisor of the proxy sees the exit code.
 """
 
 import contextlib
@@ -24,6 +24,9 @@ FIRST_PAUSE_S: Final = 0.25
 MAX_PAUSE_S: Final = 30.0
 """A worker is started again after a pause, which doubles with every early end."""
 
+_MAX_DOUBLINGS: Final = 16
+"""More than it takes to reach the longest pause; a float overflows at about a thousand."""
+
 
 @dataclass(slots=True)
 class _Worker:
@@ -36,7 +39,7 @@ class _Worker:
     early_ends: int = 0
     """How many times in a row it ended soon after its start."""
     failed_starts: int = 0
-    """How many times in a row it ended so, with an exit code of its own."""
+    """How many times in a row it ended early with an exit code of its own, not by a signal."""
 
 
 class Workers:
@@ -132,7 +135,7 @@ class Workers:
             return
         if monotonic() - one.started_at >= STARTED_S:
             one.early_ends = one.failed_starts = 0
-        pause_s = min(FIRST_PAUSE_S * 2**one.early_ends, MAX_PAUSE_S)
+        pause_s = min(FIRST_PAUSE_S * 2 ** min(one.early_ends, _MAX_DOUBLINGS), MAX_PAUSE_S)
         one.early_ends += 1
         # A worker that was killed says nothing about whether the next one can start.
         one.failed_starts = one.failed_starts + 1 if code > 0 else 0
@@ -141,6 +144,7 @@ class Workers:
                 f"worker {pid} ended {how}; it failed to start {MAX_FAILED_STARTS} times in a row,"
                 " so all workers stop; its own messages above say why"
             )
+            # The proxy has no other exit codes for failures than 1 and 2 (see ``errors``).
             self._code = min(code, 2)
             self._stop()
             return

@@ -1,7 +1,8 @@
 """The lines of a record about one call, found by time without reading the whole record.
 
-Gates append their lines in the order of time, but for the time that a process waits for its turn.
-So a position is found by bisection, and only the surroundings of the call's own times are read.
+Gates append lines in order of time; a line is late only by as long as its process waited for the
+lock of the file. So a position is found by bisection, and only the surroundings of the call's own
+times are read.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time, member, parse_time, text
+from thoughtgate.record.file import open_regular
 from thoughtgate.record.reader import (
     RecordEntry,
     read_entry,
@@ -20,10 +22,10 @@ from thoughtgate.record.reader import (
 )
 
 SLACK_S: Final = 2.0
-"""How far lines may be from where their time belongs."""
+"""How far out of order a line may be; a writer waits for the lock for half of that at most."""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""How much is read around one time; a busy gate writes less in four seconds."""
+"""Maximum bytes read around one time; a busy gate writes less in four seconds."""
 
 _TIME: Final = re.compile(rb'"ts":"([0-9TZ:.+-]{1,40})"')
 _LOOK: Final = 64 * 1024
@@ -39,6 +41,7 @@ def find_call_lines(record: Path, call: Mapping[str, Any], limit: int) -> list[R
     ident = str(call["call_id"])
     times = sorted(float(call[name]) for name in call if name.endswith("_at") and call[name])
     found: list[RecordEntry] = []
+    # Requests of servers are calls too, but their lines may be in the traffic file.
     for file in (*record_files(record), *traffic_files(record)):
         reached = 0
         for begin, end in _spans(times):
@@ -64,7 +67,7 @@ def _spans(times: list[float]) -> list[tuple[float, float]]:
 
 def _find(file: Path, at: float) -> int:
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return _position(stream, at)
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}") from None
@@ -91,6 +94,7 @@ def _position(stream: BinaryIO, at: float) -> int:
         stream.readline(_LOOK)  # the rest of a line
         begun = stream.tell()
         seen = _time(stream.readline(_LOOK))
+        # A line without a time decides nothing; searching before it misses no line.
         if seen is not None and seen < at and begun < high:
             low = begun
         else:

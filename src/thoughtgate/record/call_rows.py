@@ -71,7 +71,7 @@ CALL_COLUMNS: Final = (
     CallColumn("reason", "string", CALL_DECISION, "decision.explain.summary"),
     CallColumn("enforced", "boolean", CALL_DECISION, "decision.enforced"),
     CallColumn("workflow", "string", CALL_DECISION, "decision.workflow", "the approval workflow"),
-    CallColumn("facts", "string", CALL_DECISION, "decision.facts", "the facts that held for the principal, between spaces; null if the policy asked for none"),
+    CallColumn("facts", "string", CALL_DECISION, "decision.facts", "the facts that held for the principal, separated by spaces; null if the policy asked for none"),
     CallColumn("policy", "string", CALL_DECISION, "decision.policy.policy_version"),
     CallColumn("decided_at", "time", CALL_DECISION, "ts", "`ts` of `tool_call_decision`"),
     CallColumn("asked_at", "time", APPROVAL_REQUESTED, "ts", "`ts` of `approval_requested`"),
@@ -131,6 +131,7 @@ class RecordRows:
         """Add one event."""
         self.events += 1
         kind = event.get("type", "")
+        # First: an approval of a held result must not fill the columns of the call's own approval.
         if kind == CONTENT_FOUND or member(event, "approval").get("about") == RESULT_KIND:
             self._result(event, kind)
         elif kind in _FILLED:
@@ -194,6 +195,7 @@ class RecordRows:
             (text(said, detail) or "")[:128],
         )
         sums = self.traffic.setdefault(key, [0, 0])
+        # Equal messages may be folded into one event, which has their number.
         sums[0] += number(said, "repeated") or 1
         sums[1] += number(said, "repeated_bytes") or number(said, "bytes") or 0
 

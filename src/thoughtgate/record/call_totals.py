@@ -14,7 +14,7 @@ from thoughtgate.record.ledger_queries import CallFilter, Connection, select
 
 TOTALS: Final = "call_totals"
 LATENCIES: Final = "call_latencies"
-"""Answered calls by server and latency, to two digits: their percentiles are right to a tenth."""
+"""Answered calls by server and latency, to two digits: percentiles are accurate to a tenth."""
 KINDS: Final = "call_kinds"
 """Every combination of what is counted, so that a total is three numbers and the count."""
 
@@ -56,7 +56,7 @@ class CallTotal(NamedTuple):
 def read_totals(connection: Connection, wanted: CallFilter, step_s: int) -> list[CallTotal] | None:
     """Return the calls since a time by all columns, per step; None if there are too many totals.
 
-    Of the filter, the server and the time count. The time must be a multiple of the step.
+    Only the filter's server and start time apply. The time must be a multiple of the step.
     """
     where, values = _since(wanted)
     if step_s not in STEPS_S:
@@ -73,6 +73,7 @@ def read_totals(connection: Connection, wanted: CallFilter, step_s: int) -> list
             f"SELECT started_at, {names}, calls FROM {_kept(connection)} "  # noqa: S608 - our own names
             f"WHERE step_s = ? AND {where} LIMIT ?"
         )
+        # PostgreSQL keeps totals for each file, so the totals of all files are added up.
         if not isinstance(connection, sqlite3.Connection):
             query = (
                 f"SELECT started_at, {names}, sum(calls)::bigint FROM {TOTALS} "  # noqa: S608 - our own names
@@ -96,7 +97,7 @@ def count_rules(connection: Connection, policy: str) -> dict[tuple[str, str], in
 def count_steps(connection: Connection, wanted: CallFilter, step_s: int) -> list[tuple[float, int]]:
     """Count the calls that match a filter per step, newest first; steps without any are left out.
 
-    Of the times, whole steps count, and only columns that are counted can be filtered.
+    Steps count as a whole, and only columns in ``COUNTED`` can be filtered by.
     """
     where, values = replace(wanted, since=0.0, until=0.0).where(connection)
     times = "step_s = ? AND started_at > ?"
@@ -180,8 +181,9 @@ _STARTS: Final = ", ".join(
 def _more(row: str) -> str:
     names = ", ".join(f"coalesce({row}.{name}, '')" for name in COUNTED)
     return (
-        f"INSERT OR IGNORE INTO {KINDS} ({', '.join(COUNTED)}) "  # noqa: S608 - our own names
-        f"SELECT {names} WHERE {row}.started_at > 0; "
+        # Not OR IGNORE: in a trigger, the statement that fired it decides about conflicts.
+        f"INSERT INTO {KINDS} ({', '.join(COUNTED)}) "  # noqa: S608 - our own names
+        f"SELECT {names} WHERE {row}.started_at > 0 ON CONFLICT DO NOTHING; "
         f"INSERT INTO {TOTALS} SELECT step.column1, step.column2, {KINDS}.id, 1 "
         f"FROM {KINDS}, (VALUES {_STARTS.format(row)}) AS step "
         f"WHERE {row}.started_at > 0 AND {_kind(row)} "

@@ -1,4 +1,4 @@
-"""Finding errors that belong to no call, by the correlation id that the agent was told.
+"""Finding errors that belong to no call, by the correlation id that the agent was given.
 
 The ledger has rows for calls only, so the lines of the record are searched. If many errors of
 one kind were folded into one event, that event has the first and the last of their ids.
@@ -14,7 +14,7 @@ from thoughtgate.record.verification import RecordLine
 MAX_FOUND: Final = 20
 
 _MEMBERS: Final = ("frame", "request", "agent")
-"""The members of events that describe an error."""
+"""The members of events that may describe an error."""
 
 _NUMBERED: Final = re.compile(r"(.*\.e)([0-9]{1,18})", re.DOTALL)
 
@@ -65,6 +65,7 @@ def _is_within(said: Mapping[str, Any], ident: str) -> bool:
     if type(first) is not str:
         return False
     parts = [_NUMBERED.fullmatch(one) for one in (first, ident, last)]
+    # Only numbers with the same run before them can be compared.
     if None in parts or len({one[1] for one in parts if one is not None}) != 1:
         return False
     low, number, high = (int(one[2]) for one in parts if one is not None)

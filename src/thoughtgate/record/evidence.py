@@ -1,7 +1,7 @@
 """Lines in which the record describes itself, so that its chain stays verifiable.
 
-There is such a line after a rotation, after a loss of lines to a full disk, after a writer
-that was killed, and for each checkpoint. ``record.writer`` writes these lines and
+Such a line is written after a rotation, after lines were lost to a full disk, after a writer
+was killed, and for each checkpoint. ``record.writer`` writes these lines and
 ``record.verification`` reads them; this module accesses neither files nor the clock.
 """
 
@@ -36,6 +36,7 @@ class Torn(NamedTuple):
 
 def torn_bytes(data: bytes) -> Torn:
     """Describe the bytes after the last valid line."""
+    # The newline comes from the next writer, not from the one that was killed.
     kept = data.removesuffix(b"\n")
     return Torn(len(kept), hashlib.sha256(kept).hexdigest())
 
@@ -86,6 +87,8 @@ def key_id(key: bytes) -> str:
 
 def sign(key: bytes, chain: str, *, closing: bool) -> str:
     """Return the signature of a checkpoint."""
+    # ``closing`` is signed too: or else a record could be cut off after any checkpoint, and that
+    # checkpoint be declared the end of its run.
     text = f"thoughtgate checkpoint {chain} {'closing' if closing else 'open'}"
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -98,6 +101,7 @@ def is_signed(key: bytes, body: dict[str, Any]) -> bool:
     said, chain = body.get("signature"), body.get("covers")
     if body.get("algorithm") != ALGORITHM or body.get("key_id") != key_id(key):
         return False
+    # compare_digest raises TypeError for text that is not ASCII.
     if type(said) is not str or type(chain) is not str or not said.isascii():
         return False
     return hmac.compare_digest(said, sign(key, chain, closing=body.get("closing") is True))

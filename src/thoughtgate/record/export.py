@@ -117,6 +117,7 @@ def flat_event(
 def _tool_call(event: dict[str, Any], approved: Container[CallKey]) -> dict[str, Any]:
     said, call = member(event, "decision"), member(event, "call")
     action = said.get("action")
+    # If the verdict was not enforced, the development profile forwarded the call all the same.
     went_on = action == "ALLOW" or said.get("enforced") is False
     if action == "HOLD":
         went_on = went_on or call_key(event) in approved

@@ -7,13 +7,14 @@ moment, but survives power loss only with ``fsync``.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from thoughtgate.core.envelope import GENESIS, TRAFFIC, stated_chain
 from thoughtgate.errors import RecordError
@@ -25,14 +26,15 @@ LOCK_WAIT_S: Final = 1.0
 
 _LOCK_NOW: Final = fcntl.LOCK_EX | fcntl.LOCK_NB
 _LOCK_PAUSE_S: Final = 0.0005
+"""``flock`` has no timeout, so the lock is tried again after this pause."""
 _TAIL_CHUNK: Final = 65_536
 """Bytes read first to find the last line; most lines are shorter, since previews are limited."""
 _MAX_TAIL: Final = 64 * 1024 * 1024
-"""How far back a valid line is searched before the file counts as foreign."""
+"""How far back a valid line is looked for before the file counts as foreign."""
 _ROTATE_AGAIN: Final = 1_048_576
 """How many more bytes are written before a failed rotation is tried again."""
 _RETAIN_EVERY_S: Final = 3600.0
-"""How often files are looked for that have become too old."""
+"""How often the directory is searched for files that have become too old."""
 _DIGITS: Final = 6
 _MAX_DIGITS: Final = 15
 """A longer number in a file's name is not ours: the store could not hold it."""
@@ -127,6 +129,7 @@ class RecordFile:
                 self._end = self._known = size + self._written
                 self._gone = 0
                 self._tail = unchecked(Tail, (chain, None, False, 0))
+                # After the write, so that a batch is never split over two files.
                 if self._rotate_bytes and self._end >= self._rotate_at:
                     self._rotate()
                 if self._retain_s:
@@ -163,6 +166,7 @@ class RecordFile:
             raise RecordError(
                 f"{self._path}: the record must be a regular file; move this one away"
             )
+        # Only now, so that a failure above leaves the previous file open.
         self.close()
         self._fd, self._inode, self._end = fd, found.st_ino, -1
         self._number = current_number(self.path)
@@ -220,6 +224,7 @@ class RecordFile:
             if self._fsync:
                 os.fsync(self._fd)
         except OSError:
+            # Set before truncating, which may fail: the next append looks for the end again.
             self._end = -1
             os.ftruncate(self._fd, size)
             raise
@@ -256,6 +261,7 @@ class RecordFile:
         """Link the full file to its numbered name, so that the path always has a file."""
         rotated = rotated_files(self.path)
         number = rotated[-1][0] if rotated else 0
+        # An earlier rotation linked the file and was killed then.
         if rotated and rotated[-1][1].stat().st_ino == self._inode:
             return number, rotated[-1][1].name
         aside = self.path.with_name(f"{self.path.name}.{number + 1:0{_DIGITS}d}")
@@ -264,8 +270,8 @@ class RecordFile:
 
     def _fresh(self, line: bytes) -> int:
         fresh = self.path.with_name(f"{self.path.name}.next")
-        # What a killed rotation left, or a link that a repository has there: it must not choose
-        # which file is emptied.
+        # Whatever is there was left by a killed rotation, or is a link that came with a repository:
+        # following that would let somebody else choose which file is emptied.
         fresh.unlink(missing_ok=True)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         fd = os.open(fresh, flags, 0o600)
@@ -339,9 +345,8 @@ def is_written(path: Path, number: int, size: int, chain: str) -> bool:
     The retention limits never remove the file of the stored head (``HeadKeeper.may_remove``), so
     the answer is no if there is no file with that number, whatever later files there are.
     """
-    ending = f'{chain}"}}\n'.encode()
     found = _rotated(path)
-    while not _ends_at(dict(found), path, number, size, ending):
+    while not _ends_at(dict(found), path, number, size, chain):
         before, found = found, _rotated(path)
         if found == before:
             return False
@@ -353,15 +358,36 @@ def _rotated(path: Path) -> list[tuple[int, Path]]:
     return rotated_files(path) if path.parent.is_dir() else []
 
 
-def _ends_at(files: dict[int, Path], path: Path, number: int, size: int, ending: bytes) -> bool:
-    """Tell whether a file has an ending at a position; ``files`` are the rotated ones."""
+def _ends_at(files: dict[int, Path], path: Path, number: int, size: int, chain: str) -> bool:
+    """Tell whether a file has a line with this chain there; ``files`` are the rotated ones."""
     files[max(files, default=0) + 1] = path
     try:
-        with files[number].open("rb") as stream:
-            stream.seek(max(0, size - len(ending)))
-            return stream.read(len(ending)) == ending
+        with open_regular(files[number]) as stream:
+            return ends_with_chain(stream, size, chain)
     except (KeyError, OSError):
         return False
+
+
+def ends_with_chain(stream: BinaryIO, size: int, chain: str) -> bool:
+    """Tell whether the first ``size`` bytes of a file end with the line that has this chain."""
+    # The chain is a line's last member, and a hash of everything before it.
+    ending = f'{chain}"}}\n'.encode()
+    stream.seek(max(0, size - len(ending)))
+    return stream.read(len(ending)) == ending
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file of the record for reading.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file: whoever can write to the directory
+            may have put a pipe there, and waiting for its writer might never end.
+    """
+    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return stream
 
 
 def read_tail(fd: int, size: int, name: str) -> Tail:

@@ -39,13 +39,14 @@ class RecordFollower:
 class Follower:
     """Reads the lines added to one chain since the previous read.
 
-    The first read returns the current file, or with ``tail_bytes`` only its end without the
-    line that is cut in half.
+    The first read returns the current file, or with ``tail_bytes`` only its end, from the first
+    line that begins there.
     """
 
     def __init__(self, path: Path, *, tail_bytes: int = 0, rotated: bool = False) -> None:
         """Follow the record at ``path``; with ``rotated``, start with the oldest file."""
         self._path = path
+        # A record that does not exist yet has no old events to leave out.
         self._from_start = rotated or not path.exists()
         self._tail_bytes = 0 if self._from_start else tail_bytes
         self._first_inode = 0
@@ -70,6 +71,7 @@ class Follower:
                 self._tail_bytes = 0
             # If it was rotated after it was listed, the next read finds it under its new name.
             for line in read_lines(file, self._offset, self._number, inode=status.st_ino):
+                # A line that is still being written is read again from its beginning next time.
                 if line.ended:
                     self._offset += line.size
                     self._number = line.number

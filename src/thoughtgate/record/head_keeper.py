@@ -1,9 +1,9 @@
 """Keeps the heads of the record files that a gate writes in the store.
 
-Noting a head is an assignment; a thread stores it at most once per second, because a transaction
-would cost more than the rest of a call. After a kill, the stored head is therefore up to a second
-behind the file. Before a head replaces the one of another gate, that one is compared with the
-file: if the line that it names is gone, the writer says so on the record.
+Noting a head only assigns a variable; a thread stores it at most once per second, because a
+transaction would cost more than the rest of a call. After a kill, the stored head is therefore up
+to a second behind the file. Before a head replaces that of another gate, the other gate's head is
+compared with the file: if the line that it names is gone, the writer records the loss.
 """
 
 import contextlib
@@ -34,9 +34,10 @@ class HeadKeeper:
         self._latest: dict[str, RecordHead] = {}
         self._saved: dict[str, RecordHead] = {}
         self._missing: dict[str, int] = {}
-        """Files that lack what was written before, with the number of bytes, until it is reported."""
+        """Files that lack what was written before, with the number of missing bytes, until the loss
+        is on the record."""
         self._replaced: set[str] = set()
-        """Files whose stored head is known to be gone, and is reported on the record."""
+        """Files whose loss is on the record, so that the old stored head may be replaced."""
         self._database: Database | None = None
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -50,6 +51,7 @@ class HeadKeeper:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="record heads", daemon=True)
             self._thread.start()
+        # Setting an event takes a lock, and the thread needs to be woken only once per save.
         if not self._wake.is_set():
             self._wake.set()
 
@@ -107,7 +109,7 @@ class HeadKeeper:
             if self._database is None:
                 self._database = open_sqlite(self._state)
             if record in self._missing:
-                continue  # The old head is the only evidence until the loss is on the record.
+                continue  # Until the loss is on the record, the old head is its only evidence.
             replace = record in self._replaced
             gone = save_head(self._database, head, replace=replace, is_kept=self._is_kept)
             if gone is not None:

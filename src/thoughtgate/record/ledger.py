@@ -16,6 +16,7 @@ from thoughtgate.core.envelope import stated_chain
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import CALL_COLUMNS, RecordRows
 from thoughtgate.record.call_totals import FORGET_KINDS, TOTALS_SCHEMA
+from thoughtgate.record.file import ends_with_chain, open_regular
 from thoughtgate.record.reader import (
     Watch,
     read_entry,
@@ -27,7 +28,7 @@ from thoughtgate.record.reader import (
 from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.engines.sqlite import keep_log
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 """A ledger of a different version is deleted and rebuilt."""
 
 BATCH_LINES: Final = 30_000
@@ -198,6 +199,7 @@ class Ledger:
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
         try:
             keep_log(connection, round(_BUSY_S * 1000))
+            # Commits are not flushed: what a power loss takes is read from the record again.
             connection.executescript(
                 "PRAGMA synchronous = NORMAL; "
                 "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
@@ -212,6 +214,7 @@ class Ledger:
 
     def _create(self, connection: sqlite3.Connection, version: int) -> None:
         if version:
+            # The constructor then deletes the file and creates it again.
             raise sqlite3.DatabaseError(f"unknown ledger version {version}")
         with connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -232,6 +235,7 @@ class Ledger:
         while True:
             with self.connection:
                 self.connection.execute("BEGIN IMMEDIATE")
+                # Read inside the transaction, so that two processes never ingest the same lines.
                 offset, lines, chain = self._reached(head)
                 _check_unchanged(file, offset, lines, chain, faults)
                 batch = _Batch(offset, lines, chain)
@@ -252,8 +256,8 @@ class Ledger:
         A row belongs to the last file that mentions it, so files must be read in order.
         """
         known = {str(row[0]) for row in self.connection.execute("SELECT head FROM files")}
-        met = [head in known for head in heads if head]
-        return set() if met != sorted(met, reverse=True) else set(heads)
+        are_known = [head in known for head in heads if head]
+        return set() if are_known != sorted(are_known, reverse=True) else set(heads)
 
     def _forget_all_but(self, heads: set[str]) -> None:
         """Delete the rows of files that the record no longer has."""
@@ -268,7 +272,11 @@ class Ledger:
             self._index_words_again()
 
     def _index_words_again(self) -> None:
-        """Rebuild the full-text index, which stores no text to delete by, after calls were deleted."""
+        """Rebuild the full-text index after calls were deleted.
+
+        The index stores no texts, and without its text an entry cannot be deleted.
+        """
+        # The deleted calls may have been the last ones of their kind.
         self.connection.execute(FORGET_KINDS)
         self.connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
         self.connection.execute("UPDATE calls SET indexed = 0")
@@ -341,10 +349,8 @@ def _check_unchanged(
     """Add a fault if the lines read earlier are no longer in the file."""
     if not chain:
         return
-    tail = f'"chain":"{chain}"}}\n'.encode()
-    with file.open("rb") as stream:
-        stream.seek(max(0, offset - len(tail)))
-        found = stream.read(len(tail))
-    if found != tail:
+    with open_regular(file) as stream:
+        is_kept = ends_with_chain(stream, offset, chain)
+    if not is_kept:
         told = "what the ledger has read here is gone or changed: see `thoughtgate audit verify`"
         faults.append((str(file), lines, told))

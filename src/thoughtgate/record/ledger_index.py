@@ -1,8 +1,8 @@
 """Rows for queries from the lines of the shared ledger: one per call, and totals of traffic.
 
 The position in each file is committed together with the rows, as in the ledger of one machine.
-Whoever asks the ledger a question indexes what is missing; a gate indexes its own files in the
-background, slowly enough that calls do not notice.
+A process that queries the ledger first indexes what is missing; a gate indexes its own files in
+the background, slowly enough that calls are not delayed.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from thoughtgate.record.verification import RecordLine
 from thoughtgate.stores.database import Transaction
 
 PUT_ROWS: Final = 100
-"""Rows per statement: converting more of them at once would hold up other threads."""
+"""Rows per statement: converting more of them at once would block other threads."""
 
 PACE_LINES: Final = 32
 """Lines after which other threads get a turn: about half a millisecond of work."""
@@ -59,7 +59,7 @@ def index_ledger(
     *,
     watch: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> int:
-    """Make rows from all lines that have none yet, and return the number of lines.
+    """Create the rows for all lines that are not indexed yet, and return the number of lines.
 
     ``pace`` is called every few lines, and ``watch`` with the bytes done and to be done.
 

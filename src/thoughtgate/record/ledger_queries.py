@@ -1,7 +1,7 @@
 """Queries on the ledger: calls by filter, single calls, runs, and totals for charts.
 
-They are the same for the ledger of one machine (SQLite) and for the shared one (PostgreSQL), but
-for what ``_Dialect`` names.
+They are the same for the ledger of one machine (SQLite) and for the shared one (PostgreSQL),
+except for what ``_Dialect`` lists.
 """
 
 import json
@@ -21,7 +21,7 @@ MAX_LATENCIES_BY: Final = 5000
 """The same for percentiles by server or tool, of which a page needs two."""
 
 MAX_APPROVALS: Final = 5000
-"""How many of the newest approvals the times of people are computed from."""
+"""How many of the newest approvals the times that people took are computed from."""
 
 _LOST_START: Final = (
     "coalesce(nullif(calls.decided_at, 0), nullif(calls.asked_at, 0), "
@@ -30,7 +30,7 @@ _LOST_START: Final = (
 _NO_START: Final = f"(calls.started_at IS NULL OR calls.started_at <= 0) AND {_LOST_START} > 0"
 
 _ALL: Final = 2**62
-"""As a limit: no limit, in a form that both engines accept."""
+"""The limit that stands for no limit, in a form that both engines accept."""
 
 
 class Selecting(Protocol):
@@ -47,7 +47,7 @@ class _Dialect(NamedTuple):
     """What the engines spell differently."""
 
     like: str
-    """A comparison with a pattern that regards case."""
+    """A case-sensitive comparison with a pattern."""
     word_hits: str
     """Calls with certain words. Other filters apply to the newest 5,000 of them, so that searching
     a common word stays fast."""
@@ -113,8 +113,14 @@ _LISTS: Final = tuple(one.name for one in CALL_COLUMNS if one.type == "list of o
 _CALL: Final = ", ".join(f"calls.{name}" for name in _CALL_NAMES)
 
 
+OPEN: Final = "OPEN"
+"""As a status in a filter: the call has no end in the record."""
+
+DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
+STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED", OPEN)
+
 EXACT: Final = ("rule", "error_kind", "approval", "approved_by", "principal")
-"""Columns that a filter compares as they are, whatever characters they contain."""
+"""Columns that a filter compares exactly: ``*`` and ``?`` are ordinary characters in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +132,9 @@ class CallFilter:
     tool: str = ""
     """Exact, or with ``*`` and ``?`` as wildcards."""
     decision: str = ""
-    """ALLOW, HOLD, BLOCK or THROTTLE."""
+    """One of ``DECISIONS``."""
     status: str = ""
-    """OK, ERROR, TIMEOUT or CANCELLED."""
+    """One of ``STATUSES``."""
     since: float = 0.0
     until: float = 0.0
     text: str = ""
@@ -145,24 +151,29 @@ class CallFilter:
     """Only calls that come after this position in the list, newest first; see ``page_end``."""
     is_untimed: bool = False
     """Only calls without a start time, which come last in the list."""
+    among_newest: int = 0
+    """Only calls among this many that were recorded last; 0 for all."""
     limit: int = 50
     """0 for all."""
 
     def where(self, connection: Connection) -> tuple[str, list[Any]]:
         """Return the condition and its values, for a ledger."""
-        dialect = _dialect(connection)
+        dialect, status = _dialect(connection), self.status.upper()
         where, values = _all(
             _named(dialect, "calls.run_id", self.run),
             _named(dialect, "calls.server", self.server),
             _named(dialect, "calls.tool", self.tool),
             ("calls.decision = ?", self.decision.upper()),
-            ("calls.status = ?", self.status.upper()),
+            ("calls.status = ?", "" if status == OPEN else status),
             ("calls.started_at >= ?", self.since),
             ("calls.started_at < ?", self.until),
             _words(dialect, self.text),
             _found(dialect, self.finding),
             *((f"calls.{name} = ?", getattr(self, name)) for name in EXACT),
+            ("calls.id > (SELECT max(id) FROM calls) - ?", self.among_newest),
         )
+        if status == OPEN:
+            where += " AND calls.status IS NULL"
         if self.is_untimed:
             where += " AND (calls.started_at IS NULL OR calls.started_at <= 0)"
         if self.before is not None:
@@ -194,10 +205,19 @@ def find_calls(connection: Connection, wanted: CallFilter) -> list[dict[str, Any
     where, values = wanted.where(connection)
     limit = wanted.limit or _ALL
     query = (
-        f"SELECT {_CALL} FROM calls WHERE {where} "  # noqa: S608 - names of our own, values bound
+        f"SELECT {_CALL} FROM {_source(connection, wanted)} WHERE {where} "  # noqa: S608 - names of our own, values bound
         "ORDER BY calls.started_at DESC NULLS LAST, calls.id DESC LIMIT ?"
     )
     return [_call(row) for row in select(connection, query, (*values, limit))]
+
+
+def _source(connection: Connection, wanted: CallFilter) -> str:
+    """Return the calls, read by the index that finds the fewest; PostgreSQL chooses it itself."""
+    if wanted.is_untimed:
+        return _indexed(connection, "calls_untimed")
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    # Calls with certain words are looked up by their ids, for which no index is needed.
+    return "calls NOT INDEXED" if is_sqlite and has_words(wanted.text) else "calls"
 
 
 def page_end(connection: Connection, call: dict[str, Any]) -> tuple[float, int] | None:
@@ -215,15 +235,16 @@ def policy_changes(connection: Connection, limit: int) -> list[tuple[float, dict
         try:
             found.append((float(at), json.loads(told)))
         except ValueError:
-            continue  # it was longer than what is kept
+            continue  # cut off at ``MAX_POLICY_TEXT``, so it is no longer JSON
     return found
 
 
-def find_call(connection: Connection, call_id: str) -> list[dict[str, Any]]:
-    """Return the calls with this id, or else those whose id ends with it."""
+def find_call(connection: Connection, ident: str) -> list[dict[str, Any]]:
+    """Return the calls with this id or approval request, or else those whose id ends with it."""
     for term, value in (
-        ("call_id = ?", call_id),
-        _like(_dialect(connection), "call_id", call_id, at_end=True),
+        ("call_id = ?", ident),
+        ("asked_at > 0 AND approval_id = ?", ident),
+        _like(_dialect(connection), "call_id", ident, at_end=True),
     ):
         query = (
             f"SELECT {_CALL} FROM calls WHERE {term} "  # noqa: S608 - as above
@@ -342,17 +363,17 @@ def latencies(connection: Connection, wanted: CallFilter) -> list[int]:
     return sorted(int(row[0]) for row in select(connection, query, (*values, MAX_LATENCIES)))
 
 
-def _asked(connection: Connection) -> str:
-    """Return the calls that people were asked about: few of many, which SQLite does not know."""
+def _indexed(connection: Connection, index: str) -> str:
+    """Return the calls, read by an index of only some of them that SQLite would not choose itself."""
     is_sqlite = isinstance(connection, sqlite3.Connection)
-    return "calls INDEXED BY calls_asked" if is_sqlite else "calls"
+    return f"calls INDEXED BY {index}" if is_sqlite else "calls"
 
 
 def approval_times(connection: Connection, wanted: CallFilter) -> list[int]:
     """Return how many seconds people took to decide, sorted."""
     where, values = wanted.where(connection)
     query = (
-        f"SELECT approval_at - asked_at FROM {_asked(connection)} WHERE {where} AND asked_at > 0 "  # noqa: S608 - as above
+        f"SELECT approval_at - asked_at FROM {_indexed(connection, 'calls_asked')} WHERE {where} AND asked_at > 0 "  # noqa: S608 - as above
         "AND approval_at > 0 AND approved_by <> '' "
         "ORDER BY calls.started_at DESC NULLS LAST LIMIT ?"
     )
@@ -367,7 +388,7 @@ def find_decisions(
     Each has the person, the outcome, and when approval was requested and given.
     """
     query = (
-        f"SELECT approved_by, coalesce(approval, ''), asked_at, approval_at FROM {_asked(connection)} "  # noqa: S608 - as above
+        f"SELECT approved_by, coalesce(approval, ''), asked_at, approval_at FROM {_indexed(connection, 'calls_asked')} "  # noqa: S608 - as above
         "WHERE asked_at > 0 AND started_at >= ? AND approval_at > 0 AND approved_by <> '' "
         "ORDER BY started_at DESC LIMIT ?"
     )
@@ -404,7 +425,7 @@ def count_frames(connection: Connection, wanted: CallFilter) -> dict[str, int]:
 
 
 def count_messages(connection: Connection, wanted: CallFilter) -> int:
-    """Count the messages that no gate judges."""
+    """Count the messages that no gate decides on."""
     return sum(count for _, _, count, _ in count_traffic(connection, MESSAGE, wanted, 0))
 
 
@@ -429,10 +450,15 @@ def _found(dialect: _Dialect, check: str) -> tuple[str, str]:
     return f"{has_any} AND {found}", value
 
 
+def has_words(text: str) -> bool:
+    """Tell whether a text has words that are indexed."""
+    return any(char.isalnum() for char in text)
+
+
 def _words(dialect: _Dialect, text: str) -> tuple[str, str]:
     if not text:
         return "", ""
-    if not any(char.isalnum() for char in text):
+    if not has_words(text):
         return _like(dialect, "calls.preview", text)
     if dialect is _SQLITE:
         return dialect.word_hits, '"' + text.replace('"', " ") + '"*'
@@ -456,5 +482,6 @@ def _literal(text: str) -> str:
 def _escape_like(text: str) -> str:
     """Return a LIKE pattern for the text itself."""
     return (
+        # A NUL is stored as ``\x00`` (``ledger_index.clean``), whose backslash is escaped here.
         text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("\0", "\\\\x00")
     )

@@ -47,7 +47,7 @@ _CARRIED: Final = ("kind", "method", "principal")
 """Members that only the start event of a call has."""
 
 _UNSAID: Final = "unknown"
-"""The value where OCSF requires a name and the record has none."""
+"""Used where OCSF requires a name and the record has none."""
 
 
 class OcsfClass(NamedTuple):
@@ -96,7 +96,7 @@ CLASSES: Final[dict[str, OcsfClass]] = {
     evidence.RECORD_GAP: OcsfClass(*_BASE, OTHER, "Events lost"),
     evidence.CHECKPOINT: OcsfClass(*_BASE, OTHER, "Record signed"),
 }
-"""For each event type its OCSF class and activity."""
+"""The OCSF class and activity of each event type."""
 
 _UNKNOWN_TYPE: Final = OcsfClass(*_BASE, UNKNOWN, "Unknown")
 
@@ -123,7 +123,7 @@ _PLACED: Final = frozenset({
 
 
 _FOLDED: Final = ("agent", "frame", "list", "message", "request")
-"""Members of events that may stand for several."""
+"""Members of events that may each stand for several events."""
 
 
 def _nested(paths: Iterable[str]) -> dict[str, Any]:
@@ -352,6 +352,7 @@ def _decision(said: dict[str, Any]) -> dict[str, Any]:
     word = text(said, "action") or ""
     action, disposition = _ACTIONS.get(word, (UNKNOWN, UNKNOWN))
     if said.get("enforced") is False:
+        # The call was forwarded all the same: nothing was enforced.
         (action, disposition), word = _ACTIONS["ALLOW"], ""
     applied = member(said, "policy")
     policy = _known(
@@ -400,6 +401,8 @@ def _authorization(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any
 def _finding(event: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
     if event.get("type") == events.CONTENT_FOUND:
         return _content_finding(event, call)
+    if event.get("type") == events.DEFINITION_CHANGED:
+        return _definition_finding(event)
     frame = member(event, "frame")
     check = text(frame, "check") or _UNSAID
     info = {
@@ -426,6 +429,18 @@ def _content_finding(event: dict[str, Any], call: dict[str, Any]) -> dict[str, A
         "service": {"name": text(call, "server_name") or _UNSAID},
     }
     return {"finding_info": info, "evidences": [{"api": api}]}
+
+
+def _definition_finding(event: dict[str, Any]) -> dict[str, Any]:
+    changed = member(event, "definition")
+    kind, name = text(changed, "kind") or _UNSAID, text(changed, "name") or _UNSAID
+    info = {
+        "title": f"definition {text(changed, 'outcome') or _UNSAID}: {kind} {name}",
+        "analytic": {"name": "definition", "type_id": RULE},
+        "uid": text(changed, "digest") or text(event, "chain") or _UNSAID,
+        "types": [text(changed, "weight") or _UNSAID],
+    }
+    return {"finding_info": info}
 
 
 def _app(event: dict[str, Any], _call: dict[str, Any]) -> dict[str, Any]:

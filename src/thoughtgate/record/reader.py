@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 from thoughtgate.core.envelope import CONTRACT, TRAFFIC_LINE
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import event_time
-from thoughtgate.record.file import rotated_files, traffic_path
+from thoughtgate.record.file import open_regular, rotated_files, traffic_path
 from thoughtgate.record.verification import (
     CURRENT_GONE,
     TOO_LONG,
@@ -28,7 +28,7 @@ from thoughtgate.record.verification import (
 from thoughtgate.stores.record_heads import RecordHead
 
 _ENVELOPE: Final = 2048
-"""Bytes at the beginning of a line in which its stream is looked for."""
+"""Bytes at the beginning of a line that say which chain it belongs to."""
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Maximum bytes read of one line; the gate's own lines are far shorter."""
@@ -40,7 +40,7 @@ _MAJOR: Final = CONTRACT.partition(".")[0]
 
 
 Watch: TypeAlias = Callable[[Path, int, int], None]
-"""Called from time to time with the number of lines and bytes read of a file."""
+"""Called from time to time with a file and the number of lines and bytes read from it."""
 
 
 Heads: TypeAlias = Callable[[Path], RecordHead | None]
@@ -48,7 +48,7 @@ Heads: TypeAlias = Callable[[Path], RecordHead | None]
 
 
 def no_heads(_file: Path) -> None:
-    """Know nothing about how far files were written."""
+    """Return no head: how far the files were written is unknown."""
 
 
 class RecordEntry(NamedTuple):
@@ -113,7 +113,7 @@ def read_lines(
     """
     name = str(file)
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             if inode and os.fstat(stream.fileno()).st_ino != inode:
                 return
             stream.seek(offset)

@@ -16,7 +16,7 @@ from thoughtgate.stores.database import Database, Transaction
 from thoughtgate.stores.open_database import StoreLocation, open_database
 
 BATCH_BYTES: Final = 1024 * 1024
-"""How much is read of the ledger at once."""
+"""Maximum bytes of chunks that are read from the ledger at once."""
 
 _BATCH_CHUNKS: Final = 256
 
@@ -76,7 +76,7 @@ class StoredFile(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where the first byte of its own is that is still stored."""
+        """Offset of the first byte that is stored for this file itself and was not deleted."""
         return max(self.branch_at, self.cut_size)
 
 
@@ -164,6 +164,7 @@ class SharedLedger:
         lines = file.lines + chunk.data.count(b"\n")
         place = (where.host, where.directory, where.path, where.number)
         with self.database.write(exclusive=False) as transaction:
+            # The condition on the size rejects the slower of two processes, so no lock is needed.
             moved = (size, lines, chunk.chain, chunk.last_at, *place, file.id, file.size)
             if not transaction.execute(_MOVE, moved).rowcount:
                 return None
@@ -179,6 +180,7 @@ class SharedLedger:
     def chunks(self, file: int, start: int = 0, end: int = 2**62) -> Iterator[Chunk]:
         """Yield the chunks of a file that begin between two offsets, in order."""
         while True:
+            # Sizes first, so that at most ``BATCH_BYTES``, or one larger chunk, are in memory.
             sizes = self.database.read(
                 "SELECT start, size FROM record_chunks WHERE file = ? AND start >= ? "
                 "AND start < ? ORDER BY start LIMIT ?",

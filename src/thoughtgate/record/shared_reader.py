@@ -86,7 +86,7 @@ class SharedFollower:
     def lines(self, *, with_lists: bool = False) -> Iterator[RecordLine]:
         """Yield the lines that were added since the last read.
 
-        With ``with_lists`` only those near a line about a server are read.
+        With ``with_lists``, only chunks that contain a line about a server are read.
         """
         for file in self._ledger.files():
             start = self._read.get(file.id, 0)
@@ -97,6 +97,7 @@ class SharedFollower:
                 if with_lists
                 else self._ledger.chunks(file.id, start)
             )
+            # With ``with_lists``, the last chunks may not be returned, but they count as read too.
             self._read[file.id] = file.size
             for chunk in chunks:
                 self._read[file.id] = max(self._read[file.id], chunk.start + len(chunk.data))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from thoughtgate.core.envelope import GENESIS, render_time
 from thoughtgate.errors import StoreError
-from thoughtgate.record.file import current_number, rotated_files
+from thoughtgate.record.file import current_number, open_regular, rotated_files
 from thoughtgate.record.reader import split_lines
 from thoughtgate.record.shared_ledger import Chunk, SharedLedger, StoredFile
 from thoughtgate.record.shipper import first_line
@@ -36,6 +36,10 @@ WRITING_S: Final = 120.0
 """A file that grew within this time counts as being written: its end need not be signed yet."""
 
 
+_MAX_WRITER: Final = 1024
+"""Bytes read of the file with a writer's id; its directory comes from the ledger, so from others."""
+
+
 class WriterReport(NamedTuple):
     """The result for one record of one writer."""
 
@@ -44,6 +48,14 @@ class WriterReport(NamedTuple):
     path: str
     files: int
     report: Verification
+
+
+class OwnRecord(NamedTuple):
+    """The record of whoever verifies, which is compared whatever the ledger says of its place."""
+
+    directory: Path
+    """Their state directory."""
+    path: Path
 
 
 class _Segment(NamedTuple):
@@ -59,11 +71,13 @@ def verify_shared(
     *,
     key: bytes = b"",
     now: float = 0.0,
+    here: OwnRecord | None = None,
     watch: Callable[[int], None] = lambda _lines: None,
 ) -> list[WriterReport]:
     """Verify the record of every writer.
 
     ``now`` is the store's time, and ``watch`` is called with the number of lines from time to time.
+    ``here`` is the record on this machine that must be in the ledger.
 
     Raises:
         StoreError: the ledger cannot be read.
@@ -74,10 +88,28 @@ def verify_shared(
     for file in files:
         records.setdefault((file.writer, file.path), []).append(file)
     reports = []
+    local = _writer_of(here.directory) if here is not None else ""
     for (writer, path), own in records.items():
         report = _verify_record(ledger, own, by_id, key, now, watch)
+        compared = _compare(ledger, own, is_own=writer == local)
+        findings = tuple(dict.fromkeys((*report.findings, *compared)))
+        report = report._replace(findings=findings)
         reports.append(WriterReport(writer, own[-1].host, path, len(own), report))
+    if here is not None and local and (local, str(here.path)) not in records:
+        reports += _absent(local, here.path)
     return reports
+
+
+def _absent(writer: str, path: Path) -> Iterator[WriterReport]:
+    """Yield the report of this machine's own record, if the ledger has nothing of it."""
+    if first_line(path)[0]:
+        text = (
+            "nothing of this record is in the ledger: no gate copied it there, "
+            "or somebody deleted it there"
+        )
+        found = RecordFinding(NOT_STORED, str(path), 0, text)
+        report = Verification((found,), 0, 0, 0, GENESIS)
+        yield WriterReport(writer, socket.gethostname(), str(path), 0, report)
 
 
 def _verify_record(  # noqa: PLR0917 - all of one kind
@@ -113,7 +145,6 @@ def _verify_record(  # noqa: PLR0917 - all of one kind
         runs |= verifier.runs
         checkpoints += report.checkpoints
     findings.update(dict.fromkeys(_beginnings(own, by_id)))
-    findings.update(dict.fromkeys(_compare(ledger, own)))
     return Verification(tuple(findings), lines, len(runs), checkpoints, head)
 
 
@@ -206,11 +237,14 @@ def _branch(file: StoredFile, parent: StoredFile | None) -> RecordFinding:
 # Comparison with the files on this machine.
 
 
-def _compare(ledger: SharedLedger, own: list[StoredFile]) -> Iterator[RecordFinding]:
+def _compare(
+    ledger: SharedLedger, own: list[StoredFile], *, is_own: bool
+) -> Iterator[RecordFinding]:
     last = own[-1]
-    if last.host != socket.gethostname():
-        return
-    if not _is_here(last):
+    # Whoever writes to the ledger chooses its host names, and those of containers change.
+    if not is_own and _writer_of(Path(last.directory)) != last.writer:
+        if last.host != socket.gethostname():
+            return
         text = "the files of this writer are not compared: its state directory is no longer here"
         yield RecordFinding(NOT_COMPARED, last.name, 0, text)
         return
@@ -228,12 +262,13 @@ def _compare(ledger: SharedLedger, own: list[StoredFile]) -> Iterator[RecordFind
             yield from _compare_file(ledger, file, local[number], own)
 
 
-def _is_here(file: StoredFile) -> bool:
-    """Tell whether the state directory of a file's writer is on this machine."""
+def _writer_of(directory: Path) -> str:
+    """Return the id of the writer whose state directory this is; empty if it is none."""
     try:
-        return Path(file.directory, "host-id").read_text("ascii").strip() == file.writer
-    except (OSError, UnicodeError):
-        return False
+        with open_regular(directory / "host-id") as found:
+            return found.read(_MAX_WRITER).strip().decode()
+    except (OSError, ValueError):
+        return ""
 
 
 def _missing(file: StoredFile, *, is_kept: bool) -> RecordFinding:
@@ -257,7 +292,7 @@ def _compare_file(
         return
     at = file.start
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             for chunk in ledger.chunks(file.id, file.start):
                 stream.seek(chunk.start)
                 found = stream.read(len(chunk.data))

@@ -1,12 +1,12 @@
 """Copies the files of a record to the ledger that several gates share.
 
 A thread reads what was appended to the files, at least once per second, so writing an event costs
-nothing more. If the disk of a killed gate is lost too, the ledger lacks at most what was written
-in its last second. While the database is away the lines stay in the files, and rotated files are
-kept until they are stored.
+no more than without it. If the disk of a killed gate is lost too, the ledger lacks at most what was
+written in its last second. While the database cannot be reached, the lines stay in the files, and
+rotated files are kept until they are stored.
 
-Gates with the same state directory write the same files. A lock lets one of them copy; another
-one takes over when it ends.
+Gates with the same state directory write the same files. The gate that holds a lock copies them;
+another one takes over when that gate ends.
 """
 
 import contextlib
@@ -26,7 +26,13 @@ from thoughtgate.core.record_events import ABOUT_SERVERS
 from thoughtgate.errors import StoreError
 from thoughtgate.record.call_rows import member, parse_time
 from thoughtgate.record.evidence import RECORD_OPENED
-from thoughtgate.record.file import current_number, rotated_files, traffic_path
+from thoughtgate.record.file import (
+    current_number,
+    ends_with_chain,
+    open_regular,
+    rotated_files,
+    traffic_path,
+)
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.reader import MAX_LINE, read_lines
 from thoughtgate.record.shared_ledger import (
@@ -41,8 +47,8 @@ from thoughtgate.record.verification import parse_event
 from thoughtgate.stores.open_database import StoreLocation
 
 SHIP_EVERY_S: Final = 0.5
-"""How often the files are looked at. A kill loses nothing, unless the disk is lost too: then up
-to twice this time, because the transaction takes time as well."""
+"""How often the files are checked. A kill loses nothing unless the disk is lost too: then the lines
+of up to twice this time are lost, because the transaction takes time as well."""
 
 CLOSE_S: Final = 2.0
 """How long a gate that stops may take to copy the rest; the next one copies what is left."""
@@ -59,7 +65,7 @@ _ENVELOPE: Final = 512
 def shipping_path(record: Path) -> Path:
     """Return the path of the file that says which of the record's files are in the ledger.
 
-    It contains the number of the first one that is not; whoever copies the record locks it.
+    It contains the number of the first one that is not; the process that copies the record locks it.
     """
     return record.with_name(f"{record.name}.shipping")
 
@@ -67,7 +73,8 @@ def shipping_path(record: Path) -> Path:
 def is_shipped(record: Path, number: int) -> bool:
     """Tell whether a rotated file is in the ledger as a whole."""
     try:
-        return number < int(shipping_path(record).read_bytes() or b"0")
+        with open_regular(shipping_path(record)) as file:
+            return number < int(file.read() or b"0")
     except (OSError, ValueError):
         return False
 
@@ -100,13 +107,15 @@ class RecordShipper:
         self._retain_s = retain_s
         self._retained_at = 0.0
         self._indexed: list[StoredFile | None] = []
-        """The files as they were when they were indexed last."""
+        """The files as they were when they were last indexed."""
         self._say = say
         self._has_failed = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="record shipper", daemon=True)
         # Indexing is slow on purpose, so copying must not wait for it.
-        self._house = threading.Thread(target=self._keep_house, name="record index", daemon=True)
+        self._indexer = threading.Thread(
+            target=self._index_and_retain, name="record index", daemon=True
+        )
 
     @staticmethod
     def may_remove(record: Path, number: int) -> bool:
@@ -116,7 +125,7 @@ class RecordShipper:
     def start(self) -> None:
         """Start the threads."""
         self._thread.start()
-        self._house.start()
+        self._indexer.start()
 
     def close(self) -> None:
         """Copy what is left, within a limit, and end the thread."""
@@ -132,7 +141,7 @@ class RecordShipper:
         finally:
             if self._lock >= 0:
                 os.close(self._lock)
-            self._house.join(CLOSE_S)
+            self._indexer.join(CLOSE_S)
             if self._ledger is not None:
                 self._ledger.close()
 
@@ -176,7 +185,7 @@ class RecordShipper:
             self._lock = lock
         return True
 
-    def _keep_house(self) -> None:
+    def _index_and_retain(self) -> None:
         """Index what was copied and delete what is too old, until the gate stops."""
         while not self._stop.wait(SHIP_EVERY_S):
             # A failure is reported by the other thread, which uses the same database.
@@ -190,7 +199,7 @@ class RecordShipper:
         if self._indexed == stored:
             return
         ids = {file.id for file in stored if file is not None}
-        # Read again: whoever asks a question indexes too.
+        # Read again: a process that queries the ledger indexes too.
         files = [file for file in ledger.files() if file.id in ids]
         index_ledger(ledger, files, Pace(INDEX_SHARE, self._stop).wait)
         self._indexed = stored
@@ -204,7 +213,7 @@ class RecordShipper:
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """The gate stops, so that what a thread was doing is left to the next one."""
+    """The gate stops, so the rest of a thread's work is left to the next gate."""
 
 
 class Pace:
@@ -282,7 +291,7 @@ class ChainShipper:
     def _is_same(self, stored: StoredFile) -> bool:
         """Tell whether the file at the path continues what is stored."""
         try:
-            with self.path.open("rb") as stream:
+            with open_regular(self.path) as stream:
                 return os.fstat(stream.fileno()).st_ino == self._inode and ends_with(
                     self.path, stored
                 )
@@ -303,6 +312,7 @@ class ChainShipper:
             self._place, self.stored = place, stored
             self._inode = file.inode
             self.first_open = file.number
+            # The newest file is chosen even if it is stored as a whole, because it still grows.
             if stored.size < file.size or file is files[-1]:
                 return True
         return False
@@ -369,7 +379,7 @@ class ChainShipper:
         chunk = make_chunk(stored, data)
         moved = ledger.append(stored, self._place, chunk)
         if moved is None:
-            self.stored = None  # somebody else copied it; look again
+            self.stored = None  # another process copied it; look again
             return True
         self.stored = moved
         return True
@@ -411,7 +421,7 @@ def read_whole_lines(file: Path, offset: int, inode: int, *, is_complete: bool =
 
     The end of a file that is complete belongs to it, even if it is not a whole line.
     """
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         if os.fstat(stream.fileno()).st_ino != inode:
             return b""
         stream.seek(offset)
@@ -430,11 +440,9 @@ def ends_with(path: Path, stored: StoredFile) -> bool:
         return True
     if not stored.chain:
         return path.stat().st_size >= stored.size
-    ending = f'{stored.chain}"}}\n'.encode()
     try:
-        with path.open("rb") as stream:
-            stream.seek(max(0, stored.size - len(ending)))
-            return stream.read(len(ending)) == ending
+        with open_regular(path) as stream:
+            return ends_with_chain(stream, stored.size, stored.chain)
     except OSError:
         return False
 
@@ -445,7 +453,7 @@ def common_chunk(ledger: SharedLedger, stored: StoredFile, path: Path) -> Chunk 
     A chunk ends with a hash over everything before it, so the chunks before it agree too.
     """
     before = 2**62
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         while chunks := ledger.last_chunks(stored.id, before, 1):
             stream.seek(chunks[0].start)
             if stream.read(len(chunks[0].data)) == chunks[0].data:

@@ -1,10 +1,11 @@
 """Writing a run's events to two files, so that traffic cannot rotate calls out of the record.
 
-A file of the record is rotated when it is full, and only the last ones are kept. Whoever causes
-many events therefore removes old ones. Peers cause traffic at will: a server its notifications
-and its requests to the agent, an agent its pings, anybody malformed requests. So only a bounded part of a run's traffic goes to
-the record's own file, where it is read in the order in which it happened; the rest goes to a
-second file next to it, which has its own chain and is rotated by itself.
+A file of the record is rotated when it is full, and only the last ones are kept. A peer that causes
+many events therefore removes old ones, and peers can cause traffic at will: a server sends
+notifications and requests to the agent, an agent sends pings, anybody sends malformed requests. So
+only a bounded part of a run's traffic goes to the record's own file, where it is read in the order
+in which it happened; the rest goes to a second file next to it, which has its own chain and is
+rotated separately.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,10 +45,10 @@ SHARE_BYTES: Final = 256 * 1024
 starting a run is up to the user and the agent, never to a server."""
 
 MAX_ASKED: Final = 16_384
-"""Open requests of servers that are known as such: those of 64 sessions."""
+"""Maximum number of open requests of servers that are remembered: those of 64 sessions."""
 
 _ENVELOPE_BYTES: Final = 512
-"""About what a line has besides the event's own members."""
+"""Roughly the size of what a line has besides the event's own members."""
 
 
 class EventWriter(Protocol):
@@ -102,19 +103,15 @@ class SplitWriter:
         Raises:
             RecordError: no event of a call was written.
         """
-        kinds = list(map(self._is_traffic, records))
-        if any(kinds):
-            traffic = [
-                record for record, is_traffic in zip(records, kinds, strict=True) if is_traffic
-            ]
+        marked = [(self._is_traffic(record), record) for record in records]
+        traffic = [record for is_traffic, record in marked if is_traffic]
+        if traffic:
             if self._has_room(traffic):
                 self._calls.write(records)
                 return
-            # First, so that no call is on the record whose batch then fails.
-            self._other().write(traffic)
-            records = [
-                record for record, is_traffic in zip(records, kinds, strict=True) if not is_traffic
-            ]
+            # First: if this fails, no call of the batch is on the record yet.
+            self._traffic_writer().write(traffic)
+            records = [record for is_traffic, record in marked if not is_traffic]
         if records:
             self._calls.write(records)
 
@@ -136,11 +133,12 @@ class SplitWriter:
             call = record.body["call"]
             if call.get("kind") not in SERVER_KINDS:
                 return False
+            # The oldest is forgotten: its later events then count as those of an agent's call.
             if len(asked) >= MAX_ASKED:
                 del asked[next(iter(asked))]
             asked[call["call_id"]] = None
             return True
-        # Usually there is none: then nothing is looked up.
+        # Usually no request of a server is open: then nothing is looked up.
         if not asked or "call" not in record.body:
             return False
         ident = record.body["call"].get("call_id")
@@ -151,14 +149,14 @@ class SplitWriter:
         return True
 
     def _has_room(self, traffic: Sequence[Record]) -> bool:
-        """Take the traffic off the run's share of the record's own file, as long as it lasts."""
+        """Charge the traffic to the run's share of the record's own file; False if that is used up."""
         if self._share <= 0:
             return False
         for record in traffic:
             self._share -= _ENVELOPE_BYTES + len(dump_bytes(record.body))
         return self._share >= 0
 
-    def _other(self) -> EventWriter:
+    def _traffic_writer(self) -> EventWriter:
         if self._traffic is None:
             self._traffic = self._open_traffic()
             self._traffic.refuses = self._refuses

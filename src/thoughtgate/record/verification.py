@@ -1,9 +1,9 @@
 """Verification of a record's hash chain: each line must continue the chain of the one before.
 
 If a line does not, it was edited, or a line next to it was removed, moved or copied; sequence
-numbers and the chains of other lines tell which. Lines that were cut off while their writer
-continued leave a valid chain, but a gap in the writer's sequence numbers. The unfinished line of
-a killed writer is distinguished from tampering by the repair line of the next writer.
+numbers and the chains of other lines show which. If lines are cut off while their writer
+continues, the chain stays valid, but the writer's sequence numbers have a gap. The repair line of
+the next writer distinguishes the unfinished line of a killed writer from tampering.
 """
 
 import hashlib
@@ -56,7 +56,7 @@ MAX_FINDINGS: Final = 10_000
 """Maximum number of findings; by then it is clear that the whole file is broken."""
 
 _CHAIN: Final = re.compile(rf"[0-9a-f]{{{len(GENESIS)}}}")
-"""The exact length is required: otherwise a forged value could match inside a line."""
+"""The exact length is required, because otherwise a forged value could match inside a line."""
 
 _TIME_LENGTH: Final = len("2026-01-31T12:00:00.000Z")
 
@@ -114,7 +114,7 @@ class Verification(NamedTuple):
     head: str
     """The chain of the last line; stored elsewhere, it lets ``--anchor`` detect truncation."""
     traffic_lines: int = 0
-    """How many of the lines are traffic with a chain of its own."""
+    """How many of the lines are traffic, which has its own chain."""
     traffic_head: str = ""
     """The last chain of that traffic; empty if there is none."""
 
@@ -205,6 +205,7 @@ class Verifier:
                 before, expected = self._instead, instead
         if self._skipped:
             self._account_for_skipped(event, follows=expected == stated)
+        # Before this line's own number is checked: settling may correct the previous number.
         self._settle(event)
         if expected != stated:
             self._suspect(line, event)
@@ -374,6 +375,7 @@ class Verifier:
             return
         part, due = self._due.get(stream, (0, 1))
         self._due[stream] = self._part, seq + 1
+        # Lines that are missing were already reported, or this is the first line of its writer.
         if part != self._part or seq == due:
             return
         if seq > due:
@@ -397,6 +399,7 @@ class Verifier:
 
     def _learn(self, line: RecordLine, event: dict[str, Any]) -> None:
         stream, seq = _place(event)
+        # A copied or moved line must not lower the number: later lines would look like new gaps.
         self._sequences[stream] = max(seq, self._sequences.get(stream, 0))
         kind = event.get("type")
         self.runs.add(stream[0])

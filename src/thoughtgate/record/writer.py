@@ -1,7 +1,7 @@
 """Writing events to the record as chained lines, in a file or on a stream.
 
-If writing fails, it is tried again without previews. If that fails too, the caller gets an error
-(``refuse``), or the loss is recorded as soon as writing works again (``continue``).
+If writing fails, the writer tries again without previews. If that fails too, the caller gets an
+error (``refuse``), or the loss is recorded as soon as writing works again (``continue``).
 ``record.file`` handles the file itself.
 """
 
@@ -63,7 +63,7 @@ class RecordWriter:
     ) -> None:
         """Write to a file or a stream; ``say`` reports failures and recovery to the operator.
 
-        ``heads`` stores how far a file was written.
+        ``heads`` stores how far a file was written; with it, the path must be a regular file.
         """
         self._heads = heads
         self._name = head_name(Path(path)) if heads is not None else ""
@@ -84,7 +84,7 @@ class RecordWriter:
         """Time of this writer's last checkpoint."""
         self._last_at = 0.0
         self._sink: RecordFile | RecordStream
-        if str(path) in STREAMS or is_stream(str(path)):
+        if str(path) in STREAMS or (heads is None and is_stream(str(path))):
             self._sink = RecordStream(str(path))
         else:
             self._sink = RecordFile(
@@ -131,6 +131,7 @@ class RecordWriter:
             # A short run may end before its first comparison with what earlier ones had written.
             self._heads.save()
         is_cut = self._heads is not None and self._heads.missing(self._name) > 0
+        # A writer that wrote nothing has nothing to sign.
         if self._last_at and (self._sign_key or is_cut):
             try:
                 self._append((), closing=bool(self._sign_key))
@@ -146,6 +147,7 @@ class RecordWriter:
         try:
             self._sink.append(partial(self._lines, records, before, closing))
         except RecordError:
+            # Nothing was written: if the numbers were used up, a reader would report a gap.
             self.envelope.seq, self._unsigned, self._signed_at = seq, unsigned, signed_at
             raise
         if self.lost:
@@ -167,7 +169,7 @@ class RecordWriter:
     def _lines(
         self, records: Sequence[Record], before: int, closing: bool, tail: Tail
     ) -> tuple[bytes, str]:
-        """Return the lines to append after a tail; ``before`` is what earlier gates have lost."""
+        """Return the lines to append after a tail; ``before`` counts bytes that earlier gates lost."""
         wrap = self.envelope.wrap
         at = records[0].at if records else self._last_at
         if tail.gone or before:
@@ -179,6 +181,7 @@ class RecordWriter:
             lines.append(wrap(record_repaired(at, tail.torn)))
         if self.lost:
             lines.append(wrap(record_gap(at, self.lost, self._reason)))
+        # After the lines about a repair and a loss: those describe what happened before this batch.
         lines += self.envelope.wrap_all(records, orjson.dumps)
         self._last_at = records[-1].at if records else at
         data, chain = seal_all(lines, tail.chain)
@@ -208,6 +211,7 @@ class RecordWriter:
         return seal(self.envelope.wrap(record), chain)
 
     def _take_back(self) -> None:
+        # ``_open_line`` used a number for a line that was not written.
         self.envelope.seq -= 1
 
 

@@ -1,1 +1,1 @@
-"""The governance service: what the shims of one `wrap` ask."""
+"""The governance service, which judges the calls of all shims of one ``wrap``."""

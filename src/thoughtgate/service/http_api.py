@@ -30,7 +30,7 @@ Operation: TypeAlias = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 class Refused(Exception):  # noqa: N818 - an answer with a status, not a fault of the program
-    """Answer the request with this status."""
+    """Ends the handling of a request; it is answered with this status and reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -61,6 +61,7 @@ class GovernanceHandler:
         self._console = console
         self._metrics = metrics
         self.port = 0
+        """The port that a Host header must name; set once the service listens."""
 
     def opened(self, exchange: Exchange) -> None:
         """Reject a client that is not a shim of this run, before its body is read."""
@@ -82,7 +83,7 @@ class GovernanceHandler:
         elif self._console is not None:
             self._console.completed(exchange)
         else:
-            _respond(exchange, 404, {"error": "there is nothing here"})
+            _respond(exchange, 404, {"error": "there is no such endpoint"})
 
     def refused(self, exchange: Exchange, status: int) -> None:
         """Answer a request that cannot be parsed."""
@@ -111,10 +112,11 @@ class GovernanceHandler:
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         if path not in self._operations:
-            raise Refused(404, "there is nothing here")
+            raise Refused(404, "there is no such endpoint")
         return self._operations[path](body) or {}
 
     async def _task(self, exchange: Exchange, call_id: str) -> dict[str, Any]:
+        """Return the state of a held call, after waiting for news of it."""
         found = await self._governance.task(call_id, _wait_of(exchange))
         if found is None:
             raise Refused(404, "there is no such task")
@@ -127,10 +129,10 @@ class GovernanceHandler:
             f"127.0.0.1:{self.port}",
             f"localhost:{self.port}",
         }:
-            raise Refused(421, "this is not the host you think it is")
+            raise Refused(421, "the Host header does not name this service")
         if b"origin" in headers or b"sec-fetch-site" in headers:
             # Browsers send one or both of them with every request of a page; shims send neither.
-            raise Refused(403, "web pages are not served here")
+            raise Refused(403, "requests from web pages are not accepted")
         if path == "/healthz":
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
@@ -188,6 +190,7 @@ def _wait_of(exchange: Exchange) -> float:
         wait_s = float(query.get("wait", ["0"])[0])
     except ValueError:
         wait_s = math.nan
+    # "nan" and "inf" are numbers for float(), and would never reach a deadline.
     if not math.isfinite(wait_s):
         raise Refused(400, "wait is a number of seconds")
     return max(0.0, wait_s)

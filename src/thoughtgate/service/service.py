@@ -69,7 +69,7 @@ SETTLE_EVERY_S: Final = 0.1
 """Poll interval for decisions while calls are held."""
 
 STOPPED_S: Final = 5.0
-"""If no poll ran for this long, the service itself was stopped (Ctrl-Z), and no shim was silent."""
+"""If no poll has run for this long, the service was stopped (Ctrl-Z), and no shim counts as silent."""
 
 MAX_WAIT_S: Final = 30.0
 """How long a request about a held call may be kept open (long polling)."""
@@ -78,13 +78,13 @@ KEEP_VERDICTS: Final = 10_000
 """Verdicts kept for shims that have not fetched them yet."""
 
 MAX_SESSIONS: Final = 1_000
-"""Shims at once; an agent has dozens of servers at most."""
+"""Maximum shims at once; an agent has dozens of servers at most."""
 
 MAX_BATCH: Final = 10_000
-"""Events in one request; a shim sends at most five hundred."""
+"""Maximum events in one request; a shim sends at most five hundred."""
 
 LATER_SLICE_S: Final = 0.05
-"""How long messages are inspected in one go after agents have got them."""
+"""How long messages that agents already have are inspected before other requests get their turn."""
 
 MAX_REASON: Final = 200
 
@@ -103,43 +103,43 @@ class Governance:
         self.reported: set[str] = set()
         """Servers whose shims have opened a session, now or earlier in the run."""
         self._by_name: dict[str, str] = {}
-        """Sessions of callers that opened none, by the name of their server."""
+        """Ids of the sessions of callers that opened none themselves, by the server's name."""
         self._withheld = sorted(withheld)
         self.relayed: Collection[str] = ()
-        """Names of the remote servers, whose shims have our own proxy behind them."""
+        """Names of the remote servers, in front of which our own proxy runs."""
         self.login_page = ""
         """The console's page for signing in to servers; empty without a console."""
         self.reports_verdicts = False
         """Whether this process reports verdicts to the operator, so that shims need not."""
         self.own_variables: Mapping[str, Mapping[str, str]] = {}
-        """Variables for the gate's own proxies, by the name of their server, although withheld from
-        servers. They are in no file and on no command line."""
+        """Variables of the gate's own proxies, by the server's name. They are withheld from all
+        other servers, and are in no file and on no command line."""
         self.identities: Mapping[str, tuple[str, ...]] = {}
-        """The URLs of remote servers, by their names: their shims run the gate's own proxy."""
+        """The URLs of remote servers, by name. Their command lines, our proxy's, identify none."""
         self._held: HeldCalls[ShimSession] = HeldCalls(governor, self._decided)
         self._verdicts: dict[str, Verdict] = {}
+        """Verdicts on calls that were held, until their shims fetch them."""
         self._granted: dict[str, Verdict] = {}
         """Verdicts of running calls that became tasks although nobody had to approve them."""
-        """Verdicts on calls that were held, until their shims fetch them."""
         self._news = asyncio.Condition()
         self._empty = asyncio.Event()
         self._empty.set()
         self._principal = principal_of(governor.run)
 
     def heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Handle a heartbeat: of a new shim, of a known one, or of one that says goodbye."""
+        """Handle a heartbeat from a new shim, a known one, or one that says goodbye."""
         server = string_of(body, "server_id")
         if body.get("hello") is True:
             self._identify(server, body.get("command"))
-            return self._welcome(server, known_process(body.get("pid")))
+            return self._start_session(server, known_process(body.get("pid")))
         ident = body.get("session_id", self._by_name.get(server))
         session = self.sessions.get(ident) if isinstance(ident, str) else None
         if session is None:
-            # A shim that was declared lost has no server any more, so it must be told to stop.
+            # The server of a shim that was declared lost has been killed, so the shim must stop.
             return {"shutdown": self.shutting_down or ident is not None}
         session.seen_at = monotonic()
         if body.get("bye") is True:
-            self._part(session)
+            self._close_session(session)
         return {"shutdown": self.shutting_down}
 
     def evaluate(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Governance:
         if not isinstance(told, list) or len(told) > MAX_BATCH:
             wrong("records must be a list, and not too long")
         at = now()
-        # Validate all of them first: a batch is recorded as a whole or not at all.
+        # All are validated first, so that a batch is recorded as a whole or not at all.
         records = [read_record(item, session.server, session.id, at) for item in told]
         self._introduce(session, body)
         for record in records:
@@ -229,7 +229,7 @@ class Governance:
             if settled is None:
                 self._held.hold(held, session, held)
             else:
-                # Nobody can be asked, so nobody releases it.
+                # There is nobody to ask, so nobody could release it.
                 kept, held = None, ""
         self.governor.flush_quietly()
         answer = {"body": kept, "findings": findings, "outcome": outcome}
@@ -329,7 +329,7 @@ class Governance:
             if session is not None:
                 session.told.append(event)
 
-    def _welcome(self, server: str, pid: int) -> dict[str, Any]:
+    def _start_session(self, server: str, pid: int) -> dict[str, Any]:
         session = self._open_session(server, pid)
         self.reported.add(server)
         listed, is_relayed = self.settings.servers.get(server), server in self.relayed
@@ -338,7 +338,7 @@ class Governance:
             "shutdown": self.shutting_down,
             "session_id": session.id,
             "profile": self.governor.policy.profile,
-            # Our proxy gives up first: it knows the state of the server, and reports it.
+            # Longer than our proxy waits: the proxy knows the server's state and reports it.
             "timeout_s": timeout_s + RELAY_GRACE_S if is_relayed else timeout_s,
             "offers_tasks": self.governor.offers_tasks,
             "inspect": _INSPECTIONS[self.governor.policy.inspection(server)],
@@ -353,7 +353,7 @@ class Governance:
         }
 
     def _identify(self, server: str, command: Any) -> None:
-        """Note which program a server's id stands for, so that it gets the right pins."""
+        """Note which program is behind a server's id, so that it gets the right pins."""
         known = self.identities.get(server)
         if known is None and isinstance(command, list):
             known = tuple(word for word in command if isinstance(word, str))
@@ -383,9 +383,9 @@ class Governance:
     def _lose(self, session: ShimSession) -> None:
         """Declare a shim lost and kill its server, which must not outlive it."""
         session.end_server()
-        self._part(session)
+        self._close_session(session)
 
-    def _part(self, session: ShimSession) -> None:
+    def _close_session(self, session: ShimSession) -> None:
         """Remove a shim's session, and record an end for every call that it had open."""
         self.sessions.pop(session.id, None)
         if self._by_name.get(session.server) == session.id:
@@ -419,7 +419,7 @@ class Governance:
         size = body.get("bytes_in")
         at = now()
         self._introduce(session, body)
-        question = CallRequest(
+        call = CallRequest(
             session.server,
             session.id,
             self._principal,
@@ -433,7 +433,7 @@ class Governance:
             client=string_of(body, "client") if "client" in body else "",
             message_id=ident if isinstance(ident := body.get("id"), str | int) else None,
         )
-        verdict, call_id, _ = self.governor.rule(question)
+        verdict, call_id, _ = self.governor.rule(call)
         if verdict.action == LIST:
             return {"decision": "list_tools", "shutdown": False}
         if _is_late(body):
@@ -460,7 +460,7 @@ class Governance:
         return _UNRECORDED
 
     def _not_delivered(self, session: ShimSession, call_id: str, tool: str) -> dict[str, Any]:
-        """End a call whose shim has refused it, or in development passed it on, without a verdict."""
+        """End a call whose shim, without a verdict in time, has refused or (in development) sent it."""
         self.governor.withdraw(call_id, TOO_LATE, now())
         end = UnfinishedCall(tool).end(call_id, session, now(), unsent=True)
         self.governor.note(end._replace(body={**end.body, "error": _LATE_ERROR}))
@@ -468,7 +468,7 @@ class Governance:
         return self._answer(Verdict(DENY, "governance", "service_unavailable"), call_id)
 
     def _ask(self, session: ShimSession, verdict: Verdict, call_id: str, at: float) -> Verdict:
-        """Hold a call that a person must approve; return the verdict if it is known already."""
+        """Hold a call that a person must approve, unless its verdict is already known."""
         settled = self.governor.ask(call_id, verdict.workflow, at, owner=session.owner)
         if settled is not None:
             return settled.verdict
@@ -478,12 +478,12 @@ class Governance:
     def _makes_task(
         self, session: ShimSession, method: str, params: dict[str, Any], tool: str
     ) -> bool:
-        """Tell whether a call that nobody has to approve becomes a task all the same."""
+        """Tell whether a call becomes a task although nobody has to approve it."""
         wanted = not is_modern(params) and wants_task(method, params, modern=False)
         return wanted and self.governor.makes_task(session.server, tool)
 
     def _introduce(self, session: ShimSession, body: dict[str, Any]) -> None:
-        """Have the record say who the agent of a shim is, as far as the shim knows."""
+        """Note for the record what a shim knows about its agent."""
         client = string_of(body, "client") if "client" in body else ""
         self.governor.introduce(session.id, client=client, principal=self._principal)
 
@@ -563,7 +563,7 @@ class Governance:
         self.governor.note(record)
 
     def _inspect_later(self, session: ShimSession, record: Record) -> None:
-        """Inspect a message that the agent of a shim has got, when the service has time."""
+        """Inspect a message that the agent already has, when the service has time."""
         call_id, body, size = (record.body.get(key) for key in ("call_id", "body", "size"))
         if call_id and call_id not in session.open_calls:
             return
@@ -582,12 +582,13 @@ _DECISIONS: Final = {FORWARD: "forward", DENY: "deny", APPROVE: "pending_approva
 
 def _is_late(body: dict[str, Any]) -> bool:
     """Tell whether a shim has given up waiting for the verdict that it asked for."""
+    # Both processes read the same monotonic clock: it counts from the start of the system.
     until = body.get("waits_until")
     return isinstance(until, int | float) and monotonic() > until
 
 
 def _named(method: str, params: dict[str, Any], *, by_server: bool) -> list[Named] | str:
-    """Return what a request names; a shim also has the requests of its server judged."""
+    """Return what a request of the agent names, or with ``by_server`` one of the server."""
     if not by_server:
         return named_by(method, params)
     if method == INPUT_REQUIRED:

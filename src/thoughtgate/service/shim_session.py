@@ -1,8 +1,8 @@
 """The governance service's state for one shim, and whether the shim is still alive.
 
-A shim sends its process id when it connects. The id is used only if it names a living process
+A shim sends its process id when it connects. The id is used only if a process with it is running
 at that moment: a shim in a container has process ids of another namespace, which must not be
-mistaken for ours. The same holds for the process group of its server.
+mistaken for ours. The same applies to the process group of its server.
 """
 
 import contextlib
@@ -36,10 +36,10 @@ LOST_AFTER_S: Final = 15.0
 """A shim with an unknown process is declared lost after three missed heartbeats."""
 
 MAX_OPEN_CALLS: Final = 100_000
-"""Open calls of one shim: as many as a session may have open requests."""
+"""Maximum open calls of one shim; a session may have as many open requests."""
 
 MAX_SKEW_S: Final = 86_400.0
-"""How old a reported event may be: a night with the laptop's lid closed."""
+"""Maximum age of a reported event; a laptop's lid may be closed overnight before it is sent."""
 
 _REPORTED: Final = frozenset(
     {MESSAGE, FRAME_REFUSED, REQUEST_FAILED, CALL_END, CONTENT_SEEN, *SERVER_EVENTS}
@@ -58,7 +58,7 @@ class UnfinishedCall(NamedTuple):
 
     tool: str
     refused: str = ""
-    """The kind of error if the call was refused; the server has not seen it then."""
+    """The kind of error if the call was refused, in which case the server has not seen it."""
 
     def end(
         self, call_id: str, session: "ShimSession", at: float, *, unsent: bool = False
@@ -109,12 +109,14 @@ class ShimSession:
 
     def is_gone(self, at: float) -> bool:
         """Tell whether the shim has exited without a goodbye. A stopped process (Ctrl-Z) has not."""
+        # Its process is better evidence than silence: a stopped shim sends no heartbeats.
         if self.pid:
             return has_ended(self.pid)
         return self.seen_at < at - LOST_AFTER_S
 
     def follow_server(self, facts: Any) -> None:
         """Store the process group of the server that the shim has started."""
+        # Checked, because the group gets SIGKILL later: a false report must not choose a victim.
         pid = facts.get("pid") if isinstance(facts, dict) else None
         if isinstance(pid, int) and pid > 1 and self.pid and is_child(pid, self.pid):
             self.group = pid
@@ -160,7 +162,7 @@ def read_record(item: Any, server: str, session: str, at: float) -> Record:
     if not isinstance(kind, str) or kind not in _REPORTED or not isinstance(body, dict):
         wrong("a shim does not report such events")
     if not isinstance(when, int | float) or not math.isfinite(when) or abs(when - at) > MAX_SKEW_S:
-        wrong("the time of a record is that of its event")
+        wrong("the time of a record must be a number, and within a day of now")
     if kind == REQUEST_FAILED and not isinstance(body.get("request"), dict):
         wrong("a failed request is described")
     if kind == CONTENT_SEEN and not isinstance(body.get("call_id"), str):

@@ -1,8 +1,7 @@
 """``thoughtgate shim``: from arguments to a running shim.
 
-Reads its own arguments, because an argument parser would cost the shim more memory and
-time than its whole job. Nothing here ever writes to stdout, the help text included: an
-agent reads it as MCP.
+Reads its own arguments, because an argument parser would cost more memory and time than the rest of
+the shim. Nothing here ever writes to stdout, not even the help text: an agent reads it as MCP.
 """
 
 import os
@@ -110,7 +109,10 @@ def run_shim(arguments: list[str], usage: str) -> int:
 
 
 def _fill_descriptors() -> None:
-    """Open descriptors that the agent left closed, or the next opened file would become our stdout."""
+    """Open standard descriptors that the agent left closed.
+
+    Otherwise the next file that is opened would become our stdout.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -126,6 +128,7 @@ def _run(options: Options) -> int:
     withheld: Iterable[str]
     own: dict[str, str] = {}
     if options.run or options.endpoint:
+        # Each branch imports only what it needs, so that a shim of a wrap stays small.
         from thoughtgate.shim.service_authority import connect
 
         told = _as_told(options, environ)
@@ -148,6 +151,7 @@ def _run(options: Options) -> int:
             profile=options.profile,
             audit=options.audit,
         )
+    # After the withheld variables are removed: the entry's own may have the same names.
     environment = server_environment(environ, withheld) | own
     return PollLoop(options.command, setup, authority, environment, principal).run()
 
@@ -165,9 +169,10 @@ def _installed_variables(options: Options) -> dict[str, str]:
 
 
 def _as_told(options: Options, environ: dict[str, str]) -> dict[str, str]:
-    """Return the environment with the state directory of the command line or of the account.
+    """Return the environment with the state directory of the command line or of the user's account.
 
-    Whoever writes the agent's entry chooses the environment, and must not choose the service.
+    The agent's entry, which a repository may contain, sets the environment. It must not choose the
+    service that judges the server's calls.
     """
     if os.path.isabs(options.run) or not options.run:
         return environ

@@ -1,4 +1,4 @@
-"""Service authority: asks the governance service of the run for every verdict.
+"""The authority of a shim under ``wrap``: asks the governance service for every verdict.
 
 The service judges, requests approvals and keeps the record. A call that the service did not allow
 is never forwarded: a missing, late or invalid reply is a denial, or in development a message.
@@ -48,10 +48,10 @@ from thoughtgate.shim.service_handshake import (
     content_seen,
     find_run,
     findings_in,
-    greet,
     inspection_in,
     is_recorded,
     open_log,
+    open_session,
     read_object,
     seen_bytes,
     server_variables,
@@ -77,7 +77,7 @@ LOOK_EVERY_S: Final = 0.05
 """How often timeouts are checked, even under load."""
 
 STOPPED_S: Final = 2 * HEARTBEAT_S
-"""If the loop did not run for this long, the shim itself was stopped (Ctrl-Z) and no reply is late."""
+"""If the loop has not run for this long, the shim was stopped (Ctrl-Z), and no reply is late."""
 
 GOODBYE_S: Final = 1.0
 """How long a stopping shim tries to deliver its last events."""
@@ -117,10 +117,10 @@ class ServiceAuthority:
         self._session = session
         self._enforce = run.profile == PRODUCTION
         self.offers_tasks = False
-        """Whether calls may be held, so that the agent is offered tasks, as the service said last."""
+        """Whether the agent is offered tasks, because calls may be held; the service's last word."""
         self.inspects = 0
-        # A connection carries one request at a time: neither events nor heartbeats may delay a
-        # verdict, and a request about news stays open until there is some.
+        # Several connections, because replies arrive in order: neither events nor heartbeats may
+        # delay a verdict, and a request for news stays open until there is some.
         self._calls = self._link()
         self._events = self._link()
         self._pulse = self._link()
@@ -201,7 +201,7 @@ class ServiceAuthority:
         return None
 
     def inspect_later(self, driver: SessionDriver, command: InspectLater) -> None:
-        """Hand the service a message with the next events, or only say that there was one."""
+        """Send the service a message with the next events, or only its size if too much waits."""
         del driver
         record, size = content_seen(command, self._server, self._session, self._unsent_bytes)
         self._unsent_bytes += size
@@ -268,7 +268,7 @@ class ServiceAuthority:
         self._post("/governance/withdraw", _heed_nothing, **told)
 
     def introduce(self, driver: SessionDriver) -> None:
-        """Tell the service with the next events what the agent's client says about itself."""
+        """Send the client's description of itself to the service, with the next events."""
         self._client = driver.session.prompts.client
 
     def note(self, record: Record) -> None:
@@ -389,7 +389,7 @@ class ServiceAuthority:
         said = reply or {}
         decision = said.get("decision")
         if not self._recording:
-            # The reply to the last events may be older than this.
+            # This verdict may have been recorded after the events that were not.
             self._recording = is_recorded(reply)
         if decision == "list_tools":
             return LIST_FIRST
@@ -468,7 +468,7 @@ class ServiceAuthority:
         return self._ask("/governance/tasks", self._told, **as_command(command))
 
     def _listen(self) -> list[Event]:
-        """While a task is pending, keep a request open for the service's news about it."""
+        """Keep a request open for news from the service while a task is pending."""
         if not (self._tasked or self._unanswered) or not self._news.is_idle:
             return []
         path = f"/governance/tasks?wait={TASK_WAIT_S}"
@@ -557,10 +557,9 @@ def connect(
 ) -> tuple[ServiceAuthority, SessionSettings, list[str], dict[str, str]]:
     """Find the service, wait until it is ready, and open a session with it.
 
-    ``command`` is the server's command line, ``service`` the run's key and the endpoint.
-
-    Also returns the names of the variables that the server must not see, and the variables of
-    ``entry`` that only the server may see.
+    ``command`` is the server's command line; ``service`` is the run's key and the endpoint. Also
+    returns the names of the variables that the server must not see, and the variables of ``entry``
+    that only the server may see.
 
     Raises:
         UsageError: the run file or the endpoint is invalid, or the server must not start.
@@ -568,7 +567,7 @@ def connect(
     """
     run = find_run(*service, environ)
     own = server_variables(run, entry)
-    reply = greet(run, server, command)
+    reply = open_session(run, server, command)
     # The service's reply takes precedence: the run file may be out of date.
     run = run._replace(profile=text_in(reply, "profile") or PRODUCTION)
     session = text_in(reply, "session_id")

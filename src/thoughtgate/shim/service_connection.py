@@ -1,4 +1,4 @@
-"""Persistent HTTP/1.1 connection to the governance service, for a poll loop.
+"""A persistent HTTP/1.1 connection to the governance service, for a poll loop.
 
 Written by hand because ``http.client`` costs a shim seven megabytes. Requests are pipelined;
 replies arrive in order, each with a Content-Length, and anything else breaks the connection.
@@ -16,10 +16,11 @@ from thoughtgate.core.events import Event
 from thoughtgate.gate.run_file import is_stopped
 
 MAX_REPLY: Final = 16 * 1024 * 1024
-"""A reply names at most the hidden entries of a list, and a list has at most ten MiB."""
+"""Maximum bytes of a reply. The longest names the hidden entries of a list, which has at most ten
+MiB."""
 
 RESUME_S: Final = 5.0
-"""How long a service that was stopped may take to reply after it goes on."""
+"""How long a service that was stopped may take to reply after it is continued."""
 
 _READ: Final = 65536
 
@@ -101,8 +102,9 @@ class Link:
     def expire(self, at: float, service: int = 0) -> list[Event]:
         """Close a connection whose oldest request is overdue.
 
-        If the process ``service`` is stopped (Ctrl-Z), its replies are awaited until it goes on.
-        Agents start servers in groups of their own, where the terminal does not stop the shim.
+        If the process ``service`` is stopped (Ctrl-Z), its replies are awaited until it is
+        continued. The shim may run on meanwhile: agents start servers in process groups of their
+        own, which Ctrl-Z does not stop.
         """
         if not self._sent or self._sent[0].deadline >= at:
             return []
@@ -133,14 +135,15 @@ class Link:
         self._in.clear()
 
     def _connect(self) -> None:
-        made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        made.setblocking(False)
-        made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-        code = made.connect_ex(self._address)
+        opened = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        opened.setblocking(False)
+        # Requests are small; without this, the system may hold one back until the last is acked.
+        opened.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+        code = opened.connect_ex(self._address)
         if code not in (0, errno.EINPROGRESS):
-            made.close()
+            opened.close()
             return
-        self._socket = made
+        self._socket = opened
 
     def _receive(self) -> list[Event]:
         if self._socket is None:
@@ -160,6 +163,7 @@ class Link:
             if reply is None:
                 return events
             status, body, used = reply
+            # A reply to no request means that the two sides no longer agree on which is which.
             if status < 0 or not self._sent:
                 return events + self.fail()
             del self._in[:used]

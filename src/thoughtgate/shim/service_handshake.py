@@ -37,7 +37,7 @@ UNRECORDED: Final = "record"
 """The gate that the service names if it refuses a call because its verdict cannot be recorded."""
 
 MAX_UNSENT: Final = 1_000_000
-"""Bytes of messages that wait to be handed over for inspection; beyond this, they are only counted."""
+"""Bytes of messages that may wait to be sent for inspection; beyond this, they are only counted."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -57,6 +57,7 @@ def find_run(key: str, endpoint: str, environ: Mapping[str, str]) -> RunFile:
     """
     if not endpoint:
         return find_run_file(run_path(key, environ))
+    # Loopback only: the token and the arguments of calls would be sent unencrypted.
     host, _, port = endpoint.removeprefix("http://").rstrip("/").rpartition(":")
     if host not in {"127.0.0.1", "localhost"} or not port.isdigit():
         raise UsageError("--governance-endpoint is http://127.0.0.1:PORT")
@@ -79,7 +80,7 @@ def server_variables(run: RunFile, entry: str) -> dict[str, str]:
     )
 
 
-def greet(run: RunFile, server: str, command: tuple[str, ...] = ()) -> dict[str, Any]:
+def open_session(run: RunFile, server: str, command: tuple[str, ...] = ()) -> dict[str, Any]:
     """Wait until the service is healthy, because it may still be starting, then open a session.
 
     Raises:
@@ -92,7 +93,7 @@ def greet(run: RunFile, server: str, command: tuple[str, ...] = ()) -> dict[str,
             break
         time.sleep(wait_s)
         wait_s = min(wait_s * 2, LONGEST_WAIT_S)
-    # The command line tells servers apart that are called the same; the service keeps a digest.
+    # The command line distinguishes servers with the same id; the service keeps a digest of it.
     hello = {"server_id": server, "hello": True, "pid": os.getpid(), "command": command}
     reply = read_object(*exchange(run, "POST", "/governance/heartbeat", json.dumps(hello).encode()))
     if reply is None:
@@ -149,7 +150,7 @@ def text_in(reply: Reply, key: str) -> str:
 
 
 def findings_in(reply: Reply) -> tuple[tuple[str, str, str], ...]:
-    """Return what the content checks found, as check, tier and place."""
+    """Return what the content checks found: the check, tier and place of each finding."""
     told = (reply or {}).get("findings")
     listed = told if isinstance(told, list) else []
     return tuple((str(one[0]), str(one[1]), str(one[2])) for one in listed if len(one) == _PARTS)
@@ -178,7 +179,7 @@ def inspection_in(reply: dict[str, Any]) -> int:
 def content_seen(
     command: InspectLater, server: str, session: str, unsent: int
 ) -> tuple[Record, int]:
-    """Return what tells the service of a message to inspect, and how much of it is handed over."""
+    """Return the event for a message to inspect, and how many of the message's bytes are in it."""
     body: dict[str, Any] = {"call_id": command.call_id, "size": command.size}
     size = command.size if unsent + command.size <= MAX_UNSENT else 0
     if size:
@@ -187,7 +188,7 @@ def content_seen(
 
 
 def seen_bytes(records: Iterable[Record]) -> int:
-    """Return how much the messages of some records count that are handed over."""
+    """Return the number of bytes of the messages that some events contain."""
     return sum(
         one.body["size"] for one in records if one.type == CONTENT_SEEN and "body" in one.body
     )

@@ -1,6 +1,6 @@
 """Standalone shim: judges in its own process, with its own config, record and approval queue.
 
-Imported only in that case; a shim that uses a governance service does not pay for it.
+Imported only in that case, so that a shim that uses a governance service stays small.
 """
 
 import gc
@@ -37,8 +37,8 @@ def govern_locally(
 ) -> tuple[PolledAuthority, SessionSettings, str, Iterable[str]]:
     """Load the config and start the run; also return the principal and the variables to withhold.
 
-    ``command`` is the server's command line. All but these and ``environ`` are options of the shim;
-    empty for the defaults.
+    ``command`` is the server's command line. The keyword arguments are the shim's options, empty for
+    their defaults.
 
     Raises:
         ConfigError: the config is invalid; nothing was started.
@@ -82,6 +82,6 @@ def govern_locally(
         max_held=settings.holds.connection,
     )
     principal = principal_of(governor.run, by_agent=True)
-    gc.collect()  # an agent starts a shim per server, so that 0.1 MB counts for more than 15 ms
+    gc.collect()  # an agent starts one shim per server, so 0.1 MB matters more than 15 ms
     settle_memory()
     return LocalAuthority(governor), setup, principal, secret_names(settings)

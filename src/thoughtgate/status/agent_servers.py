@@ -1,4 +1,4 @@
-"""The servers in agents' configs, and whether they are behind the gate, for commands and the console."""
+"""The servers in agents' configs, and whether they are behind the gate."""
 
 import os
 import sys

@@ -1,7 +1,7 @@
 """Operations of the console on approvals and grants, for one reviewer.
 
-Reads and votes through the shared store like every other channel; each method runs a few short
-statements. The web package renders the results.
+They read and vote through the shared store, as every other channel does; each method runs a few
+short statements. The web package renders the results.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class ApprovalActions:
         return self._store.rev()
 
     def tidy(self) -> None:
-        """Close requests that no caller waits for any more; runs before the inbox is shown."""
+        """Close requests for which no caller waits any more; runs before the inbox is shown."""
         at = self.clock()
         # A store that cannot be written can still be read.
         with contextlib.suppress(StoreError):
@@ -78,6 +78,7 @@ class ApprovalActions:
     def get(self, ident: str) -> Approval | Refusal:
         """Return an approval request by its whole id."""
         found = self._store.get(ident)
+        # The store also finds unique prefixes, but links and forms always have the whole id.
         if isinstance(found, Approval) and found.id != ident:
             return Refusal("unknown", f"there is no approval {ident}")
         if isinstance(found, Approval) and found.status in OPEN:
@@ -137,7 +138,7 @@ class ApprovalActions:
 
 
 def open_approval_actions(location: StoreLocation | str) -> ApprovalActions:
-    """Open the console's actions on the store of a state directory, or where else it is.
+    """Open the console's actions on a store, or on that of a state directory.
 
     Raises:
         StoreError: the store cannot be opened.

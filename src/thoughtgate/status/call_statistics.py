@@ -19,7 +19,7 @@ from thoughtgate.record.ledger_queries import (
 
 PERCENTILES: Final = (50, 90, 99)
 CURVES: Final = (50, 95)
-"""The percentiles of latency that are followed over time."""
+"""The percentiles of latency that are shown over time."""
 
 MAX_NAMES: Final = 20
 """Names of tools, rules and so on that are counted, most first."""
@@ -36,7 +36,7 @@ _NAMED_IF_ANY: Final = {
     "approvals": "approval",
     "approvers": "approved_by",
 }
-"""The statistics and the columns that they count; the latter leave out calls without a value."""
+"""Statistics with the columns that they count; these leave out calls without a value."""
 
 
 def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) -> dict[str, Any]:
@@ -76,6 +76,7 @@ def collect_statistics(connection: Connection, wanted: CallFilter, step_s: int) 
 def overview_statistics(connection: Connection, wanted: CallFilter, step_s: int) -> dict[str, Any]:
     """Return the same statistics of the calls since a time, from the totals of the ledger."""
     totals = read_totals(connection, wanted, step_s)
+    # Too many different names for totals, so the calls themselves are counted.
     if totals is None:
         return collect_statistics(connection, wanted, step_s)
     answered = approval_times(connection, wanted)
@@ -153,7 +154,7 @@ def _failed_over_time(totals: Iterable[CallTotal]) -> list[tuple[float, int, int
 
 
 def counted_percentile(ordered: Sequence[tuple[int, int]], share: int) -> int | None:
-    """Return a percentile of rising values that each come with their number."""
+    """Return a percentile of rising values, each of which comes with its number of occurrences."""
     left = sum(count for _, count in ordered) * share // 100
     for value, count in ordered:
         left -= count

@@ -1,4 +1,4 @@
-"""Definitions that nobody has accepted, for people: what changed, and their decision."""
+"""Definitions that nobody has accepted: shows people what changed, and takes their decision."""
 
 from contextlib import closing
 from hashlib import sha256
@@ -69,6 +69,7 @@ class DefinitionChanges:
     ) -> list[Pin] | Refusal:
         """Accept or refuse what a page has shown; refused if it has changed since."""
         found = next((one for one in self.servers() if one.key == key), None)
+        # A person must only accept what the page showed, not what a server said in the meantime.
         if found is None or found.digest != shown:
             return Refusal("not_this", "the definitions have changed since the page was loaded")
         if found.question:
@@ -109,7 +110,7 @@ class DefinitionChanges:
 
 def waiting_definitions(location: StoreLocation) -> list[dict[str, Any]]:
     """Return the definitions that nobody has accepted, for ``status``."""
-    if not location.is_shared and not location.directory.is_dir():
+    if not location.may_exist:
         return []
     try:
         with closing(open_database(location)) as database:

@@ -1,4 +1,4 @@
-"""What servers said about their tools over time: pinned definitions, decisions and differences."""
+"""The history of servers' definitions: pinned versions, decisions on them, and differences."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -52,7 +52,7 @@ class DefinitionHistory:
         return sorted({server_of(key) for key in self._pins.servers()})
 
     def keys(self, server: str) -> list[str]:
-        """Return the keys of a server: one for each command line or URL that it was seen with."""
+        """Return the keys of a server, one for each command line or URL with which it was seen."""
         return [key for key in self._pins.servers() if server_of(key) == server]
 
     def recent(self, since: float, server: str = "") -> list[PinLine]:
@@ -67,7 +67,7 @@ class DefinitionHistory:
         return sorted(found, key=lambda one: -one.at)[:MAX_RECENT]
 
     def tools(self, server: str) -> dict[tuple[str, str], PinLine]:
-        """Return what a server offers by kind and name; what nobody has decided about prevails."""
+        """Return what a server offers by kind and name; undecided definitions take precedence."""
         found: dict[tuple[str, str], PinLine] = {}
         for key in self.keys(server):
             for line in self._pins.listed(MAX_TOOLS, server=key):
@@ -97,7 +97,7 @@ class DefinitionHistory:
 
 
 def was_first_seen(line: PinLine) -> bool:
-    """Tell whether a definition is as it was when its server was first seen."""
+    """Tell whether a definition is unchanged since its server was first seen."""
     return line.by == FIRST_SEEN
 
 

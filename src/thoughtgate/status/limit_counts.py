@@ -1,4 +1,4 @@
-"""The counts of limits that several processes share, read for people and reset by them."""
+"""The counts of limits that several processes share: reads them for people, and resets them."""
 
 from contextlib import closing
 from typing import Any
@@ -47,7 +47,7 @@ def read_limit_counts(location: StoreLocation) -> list[dict[str, Any]]:
 
 def shared_limits(location: StoreLocation) -> list[dict[str, Any]]:
     """Return the same, or nothing if there is no store or it cannot be read."""
-    if not location.is_shared and not location.directory.is_dir():
+    if not location.may_exist:
         return []
     try:
         return read_limit_counts(location)

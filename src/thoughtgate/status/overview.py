@@ -24,7 +24,7 @@ PATIENCE_S: Final = 2.0
 """How long a gate may take to report its status."""
 
 EVENTS_PER_CALL: Final = 8
-"""Events of the shared ledger that are read for a call that is listed."""
+"""Events of the shared ledger that are read for each listed call."""
 
 
 def gather_status(
@@ -52,7 +52,7 @@ def gather_status(
     # Logins of agents' own entries are always in the state directory.
     stores = dict.fromkeys((own, StoreLocation(Path(state))))
     told["logins"] = [
-        login for one in stores if _may_have_logins(one) for login in gather_logins(one, environ)
+        login for one in stores if one.may_exist for login in gather_logins(one, environ)
     ]
     told["needed_logins"] = find_needed_logins(gates)
     return {**told, "calls": shared or recent_calls(state, gates, calls)}
@@ -61,11 +61,6 @@ def gather_status(
 def gather_gates(state: str) -> list[dict[str, Any]]:
     """Return the gates that run on this machine, each with what it says about its servers."""
     return [describe_gate(state, gate) for gate in list_gates(state)]
-
-
-def _may_have_logins(location: StoreLocation) -> bool:
-    """Tell whether there is a store: looking must not create one."""
-    return location.is_shared or location.directory.is_dir()
 
 
 def _shared_calls(location: StoreLocation, count: int) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
-"""The policy of a console's config: its rules, and what it or a candidate says about calls.
+"""The policy of a console's config: its rules, and what it or a candidate decides about calls.
 
 A candidate comes from a browser. It is never applied and never trusted: references to variables
-stay as they are written, no file is read but those that the config in force has read already, and
-what it is tried on is bounded. The organisation's and the project's policies apply to it too.
+are not replaced, only files that the config in force has already read can be named, and the number
+of calls that it is tried on is limited. The organisation's and the project's policies apply to it
+too.
 """
 
 import threading
@@ -42,7 +43,7 @@ from thoughtgate.policy.starter import STARTER_TEXT
 from thoughtgate.status.record_view import ConsoleRecord
 
 CANDIDATE: Final = "candidate"
-"""How problems name the text."""
+"""The name of the candidate's text in problems."""
 
 MAX_CALLS: Final = 5_000
 """The newest calls that a candidate is tried on, and that a proposal is made from."""
@@ -95,14 +96,14 @@ class PolicyTrial(NamedTuple):
 
 
 class _Literal(dict[str, str]):
-    """An environment in which every variable stands for the reference to it."""
+    """An environment in which every variable has the reference to itself as its value."""
 
     def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002 - as of a dict
         return f"${{{key}}}"
 
 
 class PolicyInForce:
-    """The policy that this console's config describes now. Blocks, and must run in a thread."""
+    """The policy that this console's config describes now. Methods block; call them in a thread."""
 
     def __init__(self, loaded: Loaded, environ: Mapping[str, str], record: ConsoleRecord) -> None:
         self._loaded = loaded
@@ -112,7 +113,7 @@ class PolicyInForce:
         self._reading = threading.Lock()
         self._trying = threading.Lock()
         self.problem = ""
-        """Why the files cannot be used as they are now; the policy is the one before."""
+        """Why the files cannot be used as they are now; the previous policy stays in use."""
 
     def current(self) -> Loaded:
         """Return the config, read again if its files have changed."""
@@ -121,10 +122,9 @@ class PolicyInForce:
             if seen != self._seen:
                 self._seen = seen
                 try:
-                    self._loaded, self.problem = (
-                        reload_configuration(self._loaded, self._environ),
-                        "",
-                    )
+                    self._loaded = reload_configuration(self._loaded, self._environ)
+                    self.problem = ""
+                    # Again, because the new config may name other files.
                     self._seen = _signature(self._loaded)
                 except ThoughtGateError as error:
                     self.problem = str(error)
@@ -243,7 +243,7 @@ class PolicyInForce:
 
 
 def _signature(loaded: Loaded) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of a config does."""
+    """Return a value that changes when a file of a config changes."""
     found = []
     for name in loaded.files:
         try:
@@ -319,6 +319,6 @@ def _masked(value: Any, mask: Redactor) -> Any:
 
 
 def starter_policy() -> Policy:
-    """Return the starter policy, which knows names of tools that change something."""
+    """Return the starter policy, which knows the names of tools that change something."""
     settings = load_settings(STARTER_TEXT, file="starter", env={}, read_text=lambda _: "")
     return build_policy(settings, starter=True)

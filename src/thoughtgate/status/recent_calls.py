@@ -27,6 +27,7 @@ def calls_of(events: Iterable[dict[str, Any]], count: int) -> list[dict[str, Any
         ident = text(call, "call_id")
         if ident is None:
             continue
+        # Taken out and put back, so that the calls stay in the order of their latest events.
         facts = calls.pop(ident, None) or {
             "call_id": ident,
             "ts": event.get("ts"),

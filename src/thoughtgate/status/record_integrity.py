@@ -1,7 +1,7 @@
 """Verification of the record in the background, and the result of the last one.
 
-The work is done by ``thoughtgate audit verify`` in a process of its own: hashing a large record
-must not slow down a gate that serves the console.
+The work is done by ``thoughtgate audit verify`` in a separate process, because hashing a large
+record must not slow down a gate that serves the console.
 """
 
 import json
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.gate.clock import monotonic, now
-from thoughtgate.gate.state_directory import write_private_file
+from thoughtgate.gate.state_directory import read_private_file, write_private_file
 from thoughtgate.process.own_command import own_command
 
 FILE: Final = "record-verification.json"
 """The result of the last verification, in the state directory."""
 
 MAX_S: Final = 900.0
-"""How long a verification may take: enough for some ten gigabytes."""
+"""How long a verification may take, which is enough for about ten gigabytes."""
 
 MAX_FINDINGS: Final = 20
 MAX_BYTES: Final = 64 * 1024
@@ -75,8 +75,7 @@ class RecordIntegrity:
     def last(self) -> LastVerification | None:
         """Return the last result; None if there is none that can be read."""
         try:
-            with self._path.open("rb") as file:
-                told = json.loads(file.read(MAX_BYTES))
+            told = json.loads(read_private_file(str(self._path), MAX_BYTES))
             found = LastVerification(**told)
             return found._replace(
                 at=float(found.at), lines=int(found.lines), findings=tuple(map(str, found.findings))
@@ -89,7 +88,11 @@ class RecordIntegrity:
         try:
             found = self._verify(by)
         except (OSError, ValueError, TypeError, KeyError, subprocess.SubprocessError) as error:
-            text = str(error) if isinstance(error, OSError) else "it was not verified in time"
+            text = "the result of the verification cannot be read"
+            if isinstance(error, OSError):
+                text = str(error)
+            elif isinstance(error, subprocess.SubprocessError):
+                text = "it was not verified in time"
             found = LastVerification(
                 now(), by, 0.0, sound=False, lines=0, findings=(), problem=text
             )
@@ -97,7 +100,7 @@ class RecordIntegrity:
             took = round(monotonic() - begun, 1)
             write_private_file(str(self._path), json.dumps(found._replace(took_s=took)._asdict()))
         except OSError:
-            pass  # The page goes on showing the result before.
+            pass  # The page continues to show the previous result.
         finally:
             self._began_at = 0.0
 

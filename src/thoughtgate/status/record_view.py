@@ -56,7 +56,7 @@ MAX_BARS: Final = 72
 DAY_S: Final = 86_400
 
 SERVER_BYTES: Final = 16 * 1024 * 1024
-"""How much of the record is read at once to learn what servers offer: a tenth of a second."""
+"""How much of the record is read at once to learn what servers offer; takes a tenth of a second."""
 
 _NO_CALLS: Final[list[dict[str, Any]]] = []
 
@@ -86,6 +86,7 @@ class ConsoleRecord:
         """Return a function that returns the events since its last call."""
         if self.path is None:
             return list
+        # Nothing but new events: the first read skips the line in which its single byte is.
         follower = RecordFollower(self.path, tail_bytes=1)
         follower.read()
         return follower.read
@@ -152,12 +153,13 @@ class ConsoleRecord:
     def _read_all(self) -> None:
         while self._is_reading:
             with self._lock:
+                # ``close`` may have ended the reading in the meantime.
                 self._is_reading = self._read_on() and self._is_reading
 
     def stats(self, since: float, until: float, server: str = "") -> dict[str, Any]:
         """Return the statistics for the charts, of all servers or of one.
 
-        The period begins at a whole step, so that every bar is whole: ``since`` says when.
+        The period begins at a whole step, so that every bar is complete; ``since`` is its start.
         """
         step = next((step for step in STEPS_S if (until - since) / step <= MAX_BARS), STEPS_S[-1])
         wanted = CallFilter(since=since // step * step, server=server)

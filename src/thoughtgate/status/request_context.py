@@ -55,7 +55,7 @@ def find_tool(store: ApprovalStore, asked: Approval) -> ToolFacts | None:
     if asked.kind in STANDING_KINDS:
         return None
     pins = store.pins().named(asked.server, asked.kind, asked.tool)
-    # Servers that are called the same have pins of their own; the request says which it means.
+    # Servers with the same name have separate pins; the request's digest says which one it means.
     current = [pin for pin in pins if not asked.definition or pin.digest == asked.definition]
     if not current:
         return ToolFacts(UNKNOWN)
@@ -76,7 +76,7 @@ def find_earlier(store: ApprovalStore, asked: Approval) -> EarlierAnswers:
         and one.id != asked.id
         and (one.server, one.kind, one.tool) == (asked.server, asked.kind, asked.tool)
     ]
-    # Shortened arguments say nothing about the rest.
+    # Two calls whose shortened arguments are equal may differ in what was cut off.
     same = [
         one
         for one in closed

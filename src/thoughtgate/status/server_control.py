@@ -38,4 +38,5 @@ def read_log(state: str, gate: int, server: str) -> list[str]:
         raise PeerGone("this gate keeps no log of its servers")
     lines = ask_control(path, "logs", PATIENCE_S, server=server, lines=MAX_LINES)
     found = lines if isinstance(lines, list) else []
+    # Cut again here, so that a page stays small whatever the gate sends.
     return [str(line)[:MAX_LINE] for line in found[-MAX_LINES:]]

@@ -1,6 +1,6 @@
-"""Servers as the running gates describe them, with what is pinned and what is on record about them.
+"""Servers as the running gates describe them, with what is known from pins and the record.
 
-The gates know which servers run: a record only knows what was true when it was last written.
+Only the gates know which servers run: a record tells what was true when it was last written.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,10 +38,13 @@ _STATES: Final = {
     "failed_to_start": FAILED,
     HALTED: "stopped",
 }
-"""What gates say, in the words that people see; the other words are the same."""
+"""The words that people see for the states that gates report; other states keep their names."""
 
-ORDER: Final = (FAILED, NEEDS_LOGIN, DEGRADED, RUNNING, STARTING, STOPPING, IDLE, HALTED, DISABLED)
-"""Of a server with several gates, the first of these states is shown."""
+ORDER: Final = (
+    *(FAILED, NEEDS_LOGIN, DEGRADED, RUNNING, STARTING, STOPPING, IDLE),
+    *(_STATES[HALTED], DISABLED),
+)
+"""If a server has several gates, the first of these states that occurs is shown."""
 
 
 class GateServer(NamedTuple):

@@ -1,18 +1,17 @@
 """Servers as the record describes them: what each offers, what is hidden, what has changed.
 
-Built from events in the order of the record. A tool has changed if a server lists it with a
-different description or schema than before: the text that a model reads is then no longer the
-text that was reviewed.
+They are built from events in the order of the record. A tool has changed if a server lists it with
+a different description or schema than before: a model then reads a text that nobody has reviewed.
 """
 
 from dataclasses import dataclass, field
 from typing import Final
 
 MAX_SERVERS: Final = 500
-"""Servers remembered; a page cannot show more."""
+"""Maximum number of servers that are remembered; a page cannot show more."""
 
 MAX_ENTRIES: Final = 2000
-"""Entries remembered per list and server."""
+"""Maximum number of entries that are remembered per list and server."""
 
 
 @dataclass(slots=True)

@@ -99,7 +99,7 @@ class _Walk:
         if isinstance(value, dict) and _is_section(base):
             yield from self._section(base, value, path, defaults=defaults)
         elif isinstance(value, dict) and base is Mapping:
-            # Of many servers or workflows, only what the file says about each is shown.
+            # There may be many servers or workflows, so their defaults are left out.
             if not value:
                 yield self._row(path, value)
             for name, one in value.items():
@@ -142,7 +142,7 @@ class _Walk:
 
 
 def _document(loaded: Loaded) -> Document:
-    """Return what the file said when it was loaded; nothing if it cannot be parsed again."""
+    """Return the file's content when it was loaded; nothing if it cannot be parsed again."""
     try:
         if loaded.path is None:
             return load_document(None)

@@ -1,4 +1,4 @@
-"""The gates that share a store, from any machine: what each holds, and which differ or died."""
+"""The gates on any machine that share a store: what each holds, and which differ or died."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from thoughtgate.stores.open_database import StoreLocation, open_database
 
 RUNNING: Final = "running"
 GONE: Final = "gone"
-"""Its row has ended: it died, or it cannot reach the store."""
+"""The gate's row has expired: the gate died, or it cannot reach the store."""
 
 _COMPARED: Final = (("policy_version", "policy"), ("version", "version"))
 
@@ -74,7 +74,7 @@ def _job(gate: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _usual(peers: list[Mapping[str, Any]], name: str) -> Any:
-    """Return what most gates have; of equally many, what the one that started last has."""
+    """Return the most frequent value; if several are, that of the gate that started last."""
     counts = Counter(one.get(name) for one in peers)
     most = max(counts.values())
     latest = sorted(peers, key=lambda one: str(one["started_at"]))

@@ -1,4 +1,4 @@
-"""Stop orders and facts for people: list them, stop, resume and clear, in the store that gates share."""
+"""Stop orders and facts in the store that gates share: listing, stopping, resuming and clearing."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -21,7 +21,7 @@ MAX_TARGET: Final = 512
 
 
 class StopActions:
-    """Stop orders of one store. Every operation opens the store: they are rare."""
+    """Stop orders of one store. Operations are rare, so each of them opens the store."""
 
     def __init__(self, location: StoreLocation) -> None:
         self._location = location
@@ -53,7 +53,7 @@ class StopActions:
         return order
 
     def resume(self, scope: str, name: str) -> bool:
-        """Let a server, a principal or everything go on; return whether it was stopped.
+        """Remove the stop order of a server, a principal or everything; return whether there was one.
 
         Raises:
             StoreError: the store cannot be written, so everything stays stopped.
@@ -93,7 +93,7 @@ def read_facts(location: StoreLocation) -> list[dict[str, Any]]:
 
 
 def clear_facts(location: StoreLocation, principal: str, facts: Iterable[str] = ()) -> int:
-    """End facts of a principal, all without ``facts``; return how many there were.
+    """End facts of a principal, by default all; return how many there were.
 
     Raises:
         StoreError: the store cannot be written, so they still hold.
@@ -105,7 +105,7 @@ def clear_facts(location: StoreLocation, principal: str, facts: Iterable[str] = 
 
 def shown_orders(location: StoreLocation) -> list[dict[str, Any]]:
     """Return the orders for an overview; none if there is no store or it cannot be read."""
-    if not _exists(location):
+    if not location.may_exist:
         return []
     try:
         return [order_object(order) for order in StopActions(location).listed()]
@@ -115,14 +115,9 @@ def shown_orders(location: StoreLocation) -> list[dict[str, Any]]:
 
 def shown_facts(location: StoreLocation) -> list[dict[str, Any]]:
     """Return the facts for an overview; none if there is no store or it cannot be read."""
-    if not _exists(location):
+    if not location.may_exist:
         return []
     try:
         return read_facts(location)
     except StoreError:
         return []
-
-
-def _exists(location: StoreLocation) -> bool:
-    """Tell whether there is a store: looking must not create one."""
-    return location.is_shared or location.directory.is_dir()

@@ -1,4 +1,4 @@
-"""Data and operations of the terminal interface: blocking calls, to be made outside its loop."""
+"""Data and operations of the terminal interface; they block, so call them outside its loop."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ PERIOD_S: Final = 86_400.0
 """The period of the overview and of the servers' calls, up to now."""
 
 STALE_S: Final = 30.0
-"""How long statistics are shown when nothing is recorded: calls also leave the period."""
+"""Age at which statistics are computed again even if nothing was recorded: old calls leave them."""
 
 
 class ServerKey(NamedTuple):
@@ -63,7 +63,7 @@ class TuiSource:
             try:
                 read = self._read_records(self._open_records(status["gates"]))
             except StoreError as error:
-                # A connection to a shared store that broke is opened again.
+                # If the connection to a shared store is broken, the next look opens a new one.
                 self._close_records()
                 read = {"calls": [], "stats": {}, "totals": {}, "record_problem": str(error)}
         servers = gather_servers(status["gates"], (), read["totals"])

@@ -12,7 +12,7 @@ from thoughtgate.status.approval_actions import ApprovalActions
 MAX_BODY: Final = decisions.MAX_BODY
 
 UNKNOWN: Final = "wrong signature"
-"""The reply to every sender without the key, so that approval ids cannot be probed."""
+"""The reply to every sender without the key, so that nobody can find out approval ids."""
 
 
 class WebhookAnswers:
@@ -41,6 +41,7 @@ class WebhookAnswers:
         doubt = signature_error(key, DECISION, body, signed, now)
         if doubt:
             return Refusal("unsigned", doubt)
+        # After the signature, so that nobody without the key can use up nonces.
         if not self._nonces.take(signed.nonce, now):
             return Refusal("refused", "replayed")
         if said.digest != found.digest:

@@ -4,8 +4,8 @@ Every change is one short transaction that reads, asks ``core.approval`` whether
 allowed, and writes, so concurrent decisions cannot conflict. Each change gets the next revision
 number, so a reader can request only what is new.
 
-Callers give and get times of this machine's clock; rows have the store's. The methods that begin
-with an underscore go by the store's clock.
+Callers pass and get times of this machine's clock; rows have times of the store's clock, and so
+do the arguments of methods whose names begin with an underscore.
 """
 
 import json
@@ -27,6 +27,7 @@ from thoughtgate.core.approval import (
     Vote,
 )
 from thoughtgate.core.grant import Grant, Remember
+from thoughtgate.errors import StoreError
 from thoughtgate.stores.argument_parts import read_part, refuse_incomplete, write_parts
 from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.grants import add_grant, end_grant, listed_grants, spend_grant
@@ -76,7 +77,7 @@ _STANDING: Final = (
     f"{_SELECT} WHERE kind = ? AND tool = ? AND rev > coalesce("  # noqa: S608 - a constant
     "(SELECT rev FROM policies WHERE path = ? AND status = 'accepted'), 0)"
 )
-"""Questions about a subject; about a file, those since it was last accepted."""
+"""Questions about a subject; if that is a file, those since it was last accepted."""
 _INSERT: Final = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}) "  # noqa: S608 - names of our own fields
     f"VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -290,6 +291,7 @@ class ApprovalStore(Store):
                 return found
             if digest not in ("", found.digest):
                 return Refusal("not_this", f"approval {ident} is not for the call that was shown")
+            # Denying releases nothing, so it needs no look at the whole call.
             if any(vote.approve for vote in given):
                 why_not = refuse_incomplete(connection, found) or refuse_stopped(connection, found)
                 if why_not is not None:
@@ -442,9 +444,10 @@ class ApprovalStore(Store):
         return self._save(connection, found._replace(owner=asked.owner, call_id=asked.call_id))
 
     def _is_free(self, found: Approval, asked: Approval) -> bool:
-        """Tell whether an open request for the same call may be continued by who asks now."""
+        """Tell whether the caller of ``ask`` may continue an open request for the same call."""
         if found.is_durable or found.kind in STANDING_KINDS:
             return False
+        # If its gate is alive, that gate answers the request, and the two calls are separate.
         is_same = (found.owner, found.call_id) == (asked.owner, asked.call_id)
         return is_same or not self._alive(found.owner)
 
@@ -582,10 +585,15 @@ def _row(made: Approval) -> list[Any]:
 
 def _approval(row: tuple[Any, ...]) -> Approval:
     plain = Approval(*row)
+    try:
+        approvers, ended = (tuple(json.loads(row[at])) for at in (_APPROVERS, _ENDED_GRANTS))
+        votes = votes_from_text(row[_VOTES])
+    except (ValueError, TypeError):
+        raise StoreError(f"the store has an approval that cannot be read: {plain.id}") from None
     return plain._replace(
-        approvers=tuple(json.loads(row[_APPROVERS])),
-        votes=votes_from_text(row[_VOTES]),
-        ended_grants=tuple(json.loads(row[_ENDED_GRANTS])),
+        approvers=approvers,
+        votes=votes,
+        ended_grants=ended,
         folded=bool(plain.folded),
         elicitation=bool(plain.elicitation),
         remember=bool(plain.remember),

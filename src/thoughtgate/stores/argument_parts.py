@@ -11,7 +11,7 @@ from thoughtgate.core.approval import Approval, Refusal
 from thoughtgate.stores.database import Transaction
 
 PART: Final = 65_536
-"""Characters of one part: what a person reads on one page."""
+"""Characters of one part, which is also one page for the reader."""
 
 MAX_KEPT: Final = 1024
 """Parts kept of closed approvals, about 64 MB of text; the oldest are deleted first."""

@@ -1,7 +1,7 @@
 """Sessions of the console that every gate of a store accepts.
 
-A session is named by a digest of the browser's cookie, so whoever can read the table cannot use
-one. Forms that were submitted are marked here too: each works once, whichever gate gets it.
+A session is named by a digest of the browser's cookie, so a person who can read the table cannot
+use a session. Submitted forms are marked here too: each works once, whichever gate gets it.
 """
 
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ _OLDEST: Final = (
     "DELETE FROM console_sessions WHERE id IN (SELECT id FROM console_sessions {which} "
     "ORDER BY opened_at DESC, id LIMIT 1000000 OFFSET ?)"
 )
+"""Deletes all but the newest; SQLite accepts an offset only after a limit."""
 
 
 class StoredConsoleSession(NamedTuple):
@@ -41,7 +42,7 @@ class ConsoleSessionStore(Store):
         per_person: int,
         total: int,
     ) -> None:
-        """Add a session; with more than so many, the oldest ones end.
+        """Add a session; if a person, or the store, has more than the limit, the oldest ones end.
 
         Raises:
             StoreError: the store cannot be written.
@@ -82,7 +83,7 @@ class ConsoleSessionStore(Store):
             transaction.execute("DELETE FROM console_sessions WHERE id = ?", (ident,))
 
     def use_form(self, nonce: bytes, until: float, now: float) -> bool:
-        """Mark a form as submitted; False if it was.
+        """Mark a form as submitted; False if it already was.
 
         Raises:
             StoreError: the store cannot be written, so the form may not be used.

@@ -10,11 +10,11 @@ run, with ``?`` or ``:name`` for values. They rely on this:
 - A commit survives the death of any process, and of the engine. If the connection is lost during
   a commit, it is unknown whether it took effect: the caller gets an error and must not go on.
 - ``read`` returns committed rows only, or those of the transaction of the same thread.
-- Every change of a row that others wait for takes the next revision (``next_rev``) in its
-  transaction. Revisions are committed in their order, so a reader that asks for what is later than
-  the last one it saw misses nothing.
+- Every change of a row that other processes wait for takes the next revision (``next_rev``) in its
+  transaction. Revisions are committed in order, so a reader that requests everything after the
+  last revision it saw misses nothing.
 - Every operation ends within seconds. While the engine cannot be reached, operations fail at once
-  with ``StoreError``, and work again by themselves.
+  with ``StoreError``; they succeed again as soon as it can be reached.
 - ``time`` converts this machine's time to the store's; all times in rows are the store's.
 - ``is_alive`` tells whether an owner of rows may still act on them. Rows whose owner is not alive
   may be taken over, by an update that names the old owner.
@@ -67,8 +67,8 @@ class Database(Protocol):
     ) -> AbstractContextManager[Transaction]:
         """Run one transaction.
 
-        With ``through_power_loss`` it has also reached the disk when this returns, at the cost of
-        a flush; PostgreSQL always does that.
+        With ``through_power_loss``, the transaction has also reached the disk when this returns,
+        at the cost of a flush; PostgreSQL always flushes.
 
         Raises:
             StoreError: the store cannot be reached or written.
@@ -95,7 +95,7 @@ class Database(Protocol):
 
 
 class Store:
-    """What every set of tables has in common: a database, which several of them may share."""
+    """The base of every set of tables: a database, which several of them may share."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -2,8 +2,8 @@
 
 A gate keeps what it knows in memory and reads the store again when something in it has changed:
 at once with SQLite, after a notification with PostgreSQL. Establishing a fact is a write before
-the call is forwarded, so that no other gate judges by less than what the agent may have seen. A
-fact is stored for a little longer than its window: a busy agent then renews it rarely.
+the call is forwarded, so that no other gate decides on less than what the agent may have seen. A
+fact is stored for a little longer than its window, so that a busy agent rarely has to renew it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ MAX_PRINCIPALS: Final = 10_000
 """Principals with facts; if there are more, further facts hold for every principal."""
 
 SLACK: Final = 0.1
-"""The part of the window for which a fact is stored in addition."""
+"""By which part of its window a fact is stored longer than the window."""
 
 PAUSE_S: Final = 0.05
 """Time between two reads of a database while other things in it keep changing."""
@@ -27,6 +27,7 @@ KEEP_S: Final = 60.0
 """How long a fact that has ended is kept, so that every gate sees that it was cleared."""
 
 
+# The condition keeps a fact that another gate has established for longer.
 _SAVE: Final = (
     "INSERT INTO facts (principal, fact, cause, established_at, expires_at, rev) "
     "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (principal, fact) DO UPDATE SET "
@@ -91,7 +92,7 @@ class FactStore:
         ]
         if not due:
             return
-        # Known here before it is stored: what is in the way of storing it must not hide it.
+        # Noted here before it is stored, so that it holds in this process even if storing fails.
         for fact in due:
             self._ends[(principal, fact)] = max(self._end(principal, fact), until)
             self._unsaved.add((principal, fact))
@@ -134,7 +135,7 @@ class FactStore:
         with self._database.write() as transaction:
             now = self._database.time(at)
             for fact in facts:
-                # Kept for a while with another end: gates read what has changed.
+                # Not deleted yet: other gates learn of it by reading the rows that have changed.
                 cleared = transaction.execute(
                     "UPDATE facts SET expires_at = ?, rev = ? "
                     "WHERE principal = ? AND fact = ? AND expires_at > ?",

@@ -1,8 +1,8 @@
-"""The running gates that share a store: a row each, which ends unless it is renewed.
+"""The running gates that share a store: one row per gate, which expires unless it is renewed.
 
 The row decides one thing: when the held calls and the tasks of a gate that died may be taken
-over. A gate whose row has ended may still be running, for example after a pause; what it owned
-may belong to others by then, so every use of a row names its owner.
+over. A gate whose row has expired may still be running, for example after a pause; by then other
+gates may have taken over what it owned, so every use of an owned row names the owner.
 """
 
 import json
@@ -15,6 +15,7 @@ LIFE_S: Final = 15.0
 """How long a row lasts without being renewed."""
 
 RENEW_S: Final = LIFE_S / 3
+"""How often a gate renews its row; one failed attempt does no harm."""
 
 KEEP_S: Final = 3600.0
 """How long the row of a gate that died is kept, so that people can see it."""
@@ -45,6 +46,7 @@ class GateStore(Store):
             at = self._database.time(now)
             started_at = self._database.time(started_at)
             transaction.execute(_SAVE, (owner, started_at, at + LIFE_S, json.dumps(facts)))
+            # Every gate cleans up for the others, because a gate that died cannot.
             transaction.execute("DELETE FROM gates WHERE expires_at < ?", (at - KEEP_S,))
 
     def end(self, owner: str) -> None:
@@ -53,7 +55,7 @@ class GateStore(Store):
             transaction.execute("DELETE FROM gates WHERE owner = ?", (owner,))
 
     def listed(self) -> list[RunningGate]:
-        """Return all gates, oldest first, also those whose row has ended."""
+        """Return all gates, oldest first, including those whose row has expired."""
         rows = self._database.read(
             "SELECT owner, started_at, expires_at, facts FROM gates ORDER BY started_at, owner"
         )

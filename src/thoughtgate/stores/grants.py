@@ -40,10 +40,11 @@ def listed_grants(database: Database, now: float) -> list[Grant]:
 def spend_grant(
     transaction: Transaction, asked: Approval, now: float, *, same_rule: bool = False
 ) -> Approval:
-    """Let a grant decide a request, and end grants that the tool's definition has outlived.
+    """Let a grant decide a request, and end grants whose tool has another definition by now.
 
-    With ``same_rule``, only a grant that was given when the same rule asked.
+    With ``same_rule``, only a grant whose approval was requested by the same rule counts.
     """
+    # Grants for one use come last: while a lasting grant fits, they are not spent.
     rows = transaction.execute(
         f"{_SELECT_GRANT} WHERE principal = ? AND server = ? AND kind = ? AND tool = ? "
         "ORDER BY lifetime = 'once', created_at, id",

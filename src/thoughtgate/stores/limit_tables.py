@@ -18,9 +18,9 @@ MAX_CALLS: Final = 100_000
 """Calls of a limit whose repetition is refused; beyond that the oldest are forgotten."""
 
 DROPPED_AFTER_S: Final = PORTION_S + 10.0
-"""When a reset no longer counts the portion of a gate that seems to have died. The gate may only
-be paused: it uses no portion that is older than ``PORTION_S`` without asking. The rest is for a
-call that had begun."""
+"""When a reset stops counting the portion of a gate that seems to have died. The gate may only be
+paused, but it uses no portion older than ``PORTION_S`` without asking the store again. The extra
+time is for a call that had already begun."""
 
 IDLE_SESSION_S: Final = 86_400.0
 """A session that made no call for this long is forgotten if there are too many."""
@@ -31,11 +31,11 @@ _ENDED: Final = (
     "DELETE FROM limit_budgets WHERE space = ? AND window_ends_at <= ? AND window_ends_at > 0",
     "DELETE FROM limit_rates WHERE space = ? AND full_at <= ?",
 )
-"""In the order in which gates lock rows."""
+"""Statements that delete what has ended, in the order in which gates lock rows."""
 
 
 class BudgetCount(NamedTuple):
-    """One count of a budget, for people."""
+    """One count of a budget, as people see it."""
 
     limit: str
     """The id of the limit."""
@@ -47,9 +47,9 @@ class BudgetCount(NamedTuple):
     left: int
     """Calls that no gate has leased."""
     leased: int
-    """At most so many calls are leased by running gates, and not used."""
+    """At most this many calls are leased by running gates and not used yet."""
     lost: int
-    """At most so many calls were leased by gates that died before they used them."""
+    """At most this many calls were leased by gates that died before using them."""
     window_ends_at: float
     """When the next window begins, on the store's clock; 0 without windows."""
 
@@ -66,7 +66,7 @@ class BreakerRow(NamedTuple):
 
 
 class OpenBreaker(NamedTuple):
-    """A breaker that refuses calls, for people."""
+    """A breaker that refuses calls, as people see it."""
 
     limit: str
     members: tuple[str, ...]
@@ -186,7 +186,7 @@ class LimitTables(Store):
         )
 
     def tidy(self, space: str, at: float) -> None:
-        """Remove what has ended, at most once per minute; if that fails, the next time does it."""
+        """Remove what has ended, at most once per minute; after a failure, the next time does it."""
         if 0 <= at - self._tidied_at < TIDY_S:
             return
         self._tidied_at = at

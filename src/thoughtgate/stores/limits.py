@@ -41,13 +41,14 @@ from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.limit_tables import BreakerRow, LimitTables
 
 CLOCK_S: Final = 5.0
-"""How often the store's clock is looked at; an exclusive transaction does that."""
+"""How often the store's clock is read, which an exclusive transaction does."""
 
 REFRESH_S: Final = 1.0
 """How old the known state of breakers may be."""
 
 _ELAPSED: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""A laptop that sleeps stops the monotonic clock of Linux, but not that of the other gates."""
+"""A clock that also runs while the machine sleeps: on Linux the monotonic clock stops then, but the
+clocks of other gates do not."""
 
 _FIND_PORTION: Final = (
     "SELECT 1 FROM limit_portions WHERE space = ? AND key = ? AND owner = ? AND epoch = ?"
@@ -55,7 +56,7 @@ _FIND_PORTION: Final = (
 _LOCK_BUDGET: Final = "UPDATE limit_budgets SET taken = taken WHERE space = ? AND key = ?"
 
 PAUSE_S: Final = 0.1
-"""Time between two looks at the breakers while other things in the store keep changing."""
+"""Time between two reads of the breakers while other things in the store keep changing."""
 
 
 class _RefusedError(Exception):
@@ -89,14 +90,14 @@ class LimitStore(Store):
         self._circuits_at = 0.0
         self._circuits_state: Any = None
         self._told: dict[str, int] = {}
-        """What the store has as the rest of our portions."""
+        """What is left of this process's portions, as the store knows it."""
         self.transactions = 0
         """How often the store was asked, for measurements."""
 
     # What the limits of a process use.
 
     def elapsed(self) -> float:
-        """Return seconds on a clock that nobody sets, and that does not stop with the process."""
+        """Return seconds on a clock that cannot be set and that runs while the machine sleeps."""
         return time.clock_gettime(_ELAPSED)
 
     def changes(self) -> Any:
@@ -211,7 +212,7 @@ class LimitStore(Store):
     def count_end(
         self, key: str, limit: Limit, breaker: Breaker, now: float, *, failed: bool
     ) -> None:
-        """Count how a call ended; while the store is away, this process alone knows it."""
+        """Count how a call ended; while the store cannot be reached, only this process knows it."""
         try:
             with self._database.write() as transaction:
                 self.transactions += 1
@@ -304,7 +305,7 @@ class LimitStore(Store):
         return Portion(granted, ends_at or float("inf"), current.epoch, key, kept)
 
     def _confirm(self, transaction: Transaction, ask: BudgetAsk, row: str) -> int:
-        """Return what may be used of the last portion: nothing if a reset has dropped it."""
+        """Return how much of the last portion may be used: nothing if a reset has dropped it."""
         if not ask.held or ask.row != row:
             return 0
         values = (self._space, row, self._owner, ask.epoch)
@@ -324,7 +325,7 @@ class LimitStore(Store):
         told: dict[str, int],
         at: float,
     ) -> None:
-        """Store how much of a portion is left after the calls that it was asked for."""
+        """Store how much of a portion is left after the calls for which it was requested."""
         rest = portion.kept + portion.calls - ask.needed
         if not rest:
             if self._told.get(portion.row):
@@ -409,7 +410,7 @@ class LimitStore(Store):
         return self._database.read(query, (self._space, key))
 
     def _write(self, now: float) -> AbstractContextManager[Transaction]:
-        """Begin a transaction; from time to time one that looks at the store's clock."""
+        """Begin a transaction; now and then an exclusive one, which reads the store's clock."""
         self.transactions += 1
         is_old = bool(now) and not 0 <= now - self._clocked_at < CLOCK_S
         if is_old:

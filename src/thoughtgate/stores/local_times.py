@@ -1,7 +1,7 @@
-"""Times of rows, moved between the store's clock and this machine's.
+"""Conversion of times between the store's clock and this machine's.
 
 Rows have the store's times, so gates with different clocks agree on what has expired. Everything
-outside the stores goes by this machine's clock. The difference is zero for SQLite, and for
+outside the stores uses this machine's clock. The difference is zero for SQLite, and for
 PostgreSQL unless the clocks differ.
 """
 

@@ -26,6 +26,11 @@ class StoreLocation:
         """Whether gates on other machines use the same store."""
         return self.url != SQLITE
 
+    @property
+    def may_exist(self) -> bool:
+        """Whether there may be a store; a command that only looks must not create one."""
+        return self.is_shared or self.directory.is_dir()
+
 
 def open_database(location: StoreLocation | Path | str) -> Database:
     """Open a store, creating its file or its tables if necessary.

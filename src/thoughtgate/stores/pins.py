@@ -1,9 +1,9 @@
 """Pinned definitions in the shared store: what servers say about their tools, and what was accepted.
 
 A pin belongs to a server key: the server's id and a digest of its command line or URL
-(``server_key``), so that two servers that are called the same do not share pins. Of each tool,
-prompt or resource there is at most one accepted definition; one that a person has not accepted is
-``held``, or ``refused``. Whether a held definition can be used is for the policy to say.
+(``server_key``), so that two servers with the same name do not share pins. Each tool, prompt or
+resource has at most one accepted definition; one that a person has not accepted is ``held``, or
+``refused``. The policy decides whether a held definition can be used.
 """
 
 import json
@@ -20,7 +20,7 @@ REFUSED: Final = "refused"
 HELD: Final = "held"
 
 LIST_KIND: Final = "list"
-"""The kind of a row that says that a list of a server was once seen whole; what comes later is new."""
+"""The kind of a row that says that a server's list was once seen whole: later additions are new."""
 
 FIRST_SEEN: Final = "first seen"
 """Who accepted what a server said when it was first seen."""
@@ -160,7 +160,7 @@ class PinStore(Store):
         return [PastDecision(*row) for row in rows]
 
     def add(self, server: str, pins: Iterable[Pin], lists: Iterable[str], now: float) -> None:
-        """Keep definitions as their pins say, and note which lists were seen whole.
+        """Store new definitions with their status, and note which lists were seen whole.
 
         What another gate decided in the meantime is kept.
         """
@@ -178,7 +178,7 @@ class PinStore(Store):
                 _insert(connection, seen)
 
     def take_back(self, server: str, names: Iterable[tuple[str, str]]) -> None:
-        """Forget held definitions: the server says again what was accepted."""
+        """Forget held definitions: the server offers the accepted ones again."""
         with self._database.write() as connection:
             next_rev(connection)
             for kind, name in names:
@@ -219,7 +219,7 @@ def settle_definitions(connection: Transaction, decided: Approval, by: str, now:
 
 
 def _add(connection: Transaction, pin: Pin) -> bool:
-    """Add a definition that this gate has not seen before; return whether it was new."""
+    """Add a definition unless the store has it; return whether it was new."""
     found = connection.execute(
         f"{_SELECT} WHERE server = ? AND kind = ? AND name = ?", (pin.server, pin.kind, pin.name)
     ).fetchall()

@@ -1,8 +1,8 @@
 """Accepted policies in the shared store: for each config file, the texts last accepted.
 
-Gates that an agent starts compare their files with them, and a changed policy that a person must
-accept is offered here until they decide. The texts are kept, not only a digest, so that the
-accepted policy can stay in force while the files say something else.
+A gate that an agent starts compares its files with these texts, and a changed policy that a person
+must accept is offered here until they decide. The texts are kept, not only a digest, so that the
+accepted policy can stay in force while the files differ from it.
 """
 
 import json
@@ -41,7 +41,7 @@ class AcceptedPolicy(NamedTuple):
     file: PolicyFile
     at: float
     by: str
-    """``channel:name`` of a person, or what else accepted it."""
+    """``channel:name`` of a person, or the name of what accepted it automatically."""
     rev: int
     """Position in the order of all changes of the store."""
 
@@ -99,6 +99,7 @@ class PolicyStore(Store):
 def digest_of_texts(texts: Mapping[str, str]) -> str:
     """Return a digest of files and their texts."""
     total = sha256()
+    # Each part is preceded by its length, so that no two sets of files give the same bytes.
     for part in (part for name in sorted(texts) for part in (name, texts[name])):
         data = part.encode("utf-8", "surrogatepass")
         total.update(len(data).to_bytes(8, "big"))
@@ -117,6 +118,7 @@ def settle_offer(connection: Transaction, decided: Approval, by: str, now: float
 
 
 def _accept(connection: Transaction, file: PolicyFile, by: str, now: float) -> None:
+    # The offered ones too: accepting one policy decides against them.
     connection.execute("DELETE FROM policies WHERE path = ?", (file.path,))
     connection.execute(
         "INSERT INTO policies (path, digest, status, files, changed_at, accepted_by, rev) "

@@ -1,4 +1,4 @@
-"""Names that identify the process which owns an approval or a task.
+"""Names that identify the process that owns an approval or a task.
 
 A process id alone is reused. The name therefore contains the machine, the boot, the process
 namespace, the id and the start time. A process on another machine or in another namespace cannot
@@ -40,6 +40,7 @@ def is_alive(owner: str) -> bool:
         return True
     machine, boot, namespace, pid, started = parts[1:]
     here = _host()
+    # Its processes cannot be seen from here, and a wrong "no" would let two gates act.
     if machine != here.machine:
         return True
     if boot != here.boot:

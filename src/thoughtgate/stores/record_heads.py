@@ -1,8 +1,8 @@
 """The heads of record files: how far each was written, kept apart from the record itself.
 
 A record whose end was cut off, or that was emptied or removed, still has a valid chain. The head
-says where it ended. It may be behind the file, because it is stored after the file was written;
-it is never ahead of it.
+says where the record ended. The head may be behind the file, because it is stored after the file
+was written; it is never ahead of the file.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """Approved calls that run, in a store that several gates share.
 
 A row is inserted with the use of the approval, and deleted after the call's end is on the record.
-If the gate dies in between, it is unknown whether the call took effect. Another gate, or the next
-run of the same one, then claims the row, records that, and deletes it.
+If the gate dies in between, nobody knows whether the call took effect. Another gate, or the next
+run of the same one, then claims the row, records that the outcome is unknown, and deletes it.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ class RunningCalls(Store):
             )
 
     def claim(self, owner: str) -> list[LostCall]:
-        """Return the calls of gates that died, to whoever asks first; ``owner`` must record them."""
+        """Give the calls of gates that died to the first caller; ``owner`` must record them."""
         owners = self._database.read("SELECT DISTINCT owner FROM running_calls")
         gone = [one for (one,) in owners if one != owner and not self._database.is_alive(one)]
         if not gone:

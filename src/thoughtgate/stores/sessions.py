@@ -1,9 +1,9 @@
-"""What gates that share HTTP sessions tell each other: sessions that ended, and messages.
+"""What gates that share HTTP sessions exchange: sessions that ended, and messages.
 
 A session itself is in no table: its id is sealed, so every gate with the same keys can verify it.
-Sessions are named by a hash here, because whoever knows an id can use the session. A message is an
-agent's answer or cancellation that arrived at another gate than the one whose request it is for.
-Its sender waits until that gate has taken it, so a message that nobody takes is not lost silently.
+Sessions are named by a hash here, because anybody who knows an id can use the session. A message is
+an agent's answer or cancellation that did not arrive at the gate that waits for it. Its sender
+waits until that gate has taken it, so a message that nobody takes is not lost silently.
 """
 
 from collections.abc import Collection
@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from thoughtgate.stores.database import Store, next_rev
 
 MESSAGE_S: Final = 10.0
-"""How long a message may wait; its sender gives up sooner."""
+"""How long a message is kept; its sender gives up sooner."""
 
 
 class Carried(NamedTuple):
-    """A message for the gate that has the request it belongs to."""
+    """A message for the gate that has the request to which it belongs."""
 
     number: int
     session: str
@@ -31,12 +31,12 @@ class SessionStore(Store):
     def end(self, session: str, until: float, now: float) -> None:
         """Note that a session has ended; its id could be used until ``until``."""
         with self._database.write() as transaction:
-            at = self._database.time(now)
+            at, ends_at = self._database.time(now), self._database.time(until)
             transaction.execute("DELETE FROM ended_sessions WHERE expires_at < ?", (at,))
             transaction.execute(
                 "INSERT INTO ended_sessions (session, expires_at, rev) VALUES (?, ?, ?) "
                 "ON CONFLICT (session) DO NOTHING",
-                (session, until, next_rev(transaction)),
+                (session, ends_at, next_rev(transaction)),
             )
 
     def is_ended(self, session: str) -> bool:
@@ -83,7 +83,7 @@ class SessionStore(Store):
         return bool(self._database.read(query, (number,)))
 
     def take(self, number: int) -> bool:
-        """Remove a message; False if another has taken it, or it has expired."""
+        """Remove a message; False if another gate has taken it, or it has expired."""
         with self._database.write() as transaction:
             taken = transaction.execute(
                 "DELETE FROM session_messages WHERE number = ?", (number,)

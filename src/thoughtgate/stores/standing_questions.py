@@ -1,4 +1,4 @@
-"""What a decision on a question that belongs to no call changes in the store.
+"""Applies decisions on questions that belong to no call.
 
 Such a question is about a changed policy, or about changed definitions of a server.
 """

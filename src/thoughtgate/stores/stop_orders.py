@@ -7,7 +7,7 @@ from thoughtgate.policy.stops import ALL, PRINCIPAL, SERVER, StopOrder
 from thoughtgate.stores.database import Store, Transaction, next_rev
 
 MAX_ORDERS: Final = 1000
-"""Maximum number of orders; who needs more stops everything."""
+"""Maximum number of orders; an operator who needs more stops everything instead."""
 
 _SELECT: Final = "SELECT scope, name, reason, ordered_by, ordered_at FROM stop_orders"
 

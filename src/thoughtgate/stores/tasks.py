@@ -2,10 +2,10 @@
 
 A save with an invalid state transition is refused, so two gate processes cannot run or end the
 same task twice. Each task is owned by one running process; if that dies, another process of the
-same gate takes the task over, and the one before can no longer save it. Only a cancellation is
-saved for any process, because callers may cancel anywhere.
+same gate takes the task over, and the previous owner can no longer save it. Only a cancellation
+is saved by any process, because a caller may cancel at any gate.
 
-Times of rows are the store's; callers give and get times of this machine's clock.
+Times of rows are the store's; callers pass and get times of this machine's clock.
 """
 
 import json
@@ -47,7 +47,8 @@ class TaskStore(Store):
         self._seen: tuple[int, int] | None = None
 
     def save(self, task: Task) -> bool:
-        """Save a task; False if another process has taken it over, or moved it elsewhere."""
+        """Save a task; False if another process took it over, or its stored state has moved on."""
+        # A call that runs must be known after a power loss: it may have taken effect.
         with self._database.write(through_power_loss=task.phase == "running") as connection:
             # Converted inside the transaction, which has just looked at the store's clock.
             task = move_task(task, self._database.time(0.0))
@@ -67,12 +68,13 @@ class TaskStore(Store):
         return True
 
     def _may_save(self, task: Task, phase: str, owner: str) -> bool:
+        # Another process carries the task out, and only that one knows how it ended.
         if owner not in ("", self._owner) and task.phase != CANCELLED:
             return False
         return phase == task.phase or task.phase in TRANSITIONS[phase]
 
     def forget(self, task_id: str) -> None:
-        """Delete a task, unless another process has still to end it."""
+        """Delete a task, unless another process must still end it."""
         with self._database.write() as connection:
             connection.execute(
                 "DELETE FROM tasks WHERE id = ? "
@@ -114,7 +116,7 @@ class TaskStore(Store):
         return taken
 
     def _is_gone(self, owner: str) -> bool:
-        # A process may find its own row ended after a pause; what it carries it goes on carrying.
+        # After a pause, a process may find its own row expired; it still continues its own tasks.
         return not owner or (owner != self._owner and not self._alive(owner))
 
     def changed(self) -> bool:

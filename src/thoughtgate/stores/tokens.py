@@ -1,11 +1,11 @@
 """OAuth tokens of servers, encrypted, one row per principal, server and issuer.
 
-A server is named by a hash of its URL: URLs may hold secrets, and a token must never be sent to
-another URL that happens to have the same id in a config. A row's key is also inside what is
-encrypted, so whoever can write to the database cannot give one principal the tokens of another.
+A server is named by a hash of its URL: URLs may contain secrets, and a token must never be sent to
+a different URL that happens to have the same id in a config. The encrypted text also contains the
+row's key, so somebody who can write to the database cannot give one principal's tokens to another.
 
-Only the holder of a row's lease renews its tokens, because a refresh token that rotates can be used
-once. Everybody else waits until the generation of the row changes.
+Only the holder of a row's lease renews its tokens, because a rotating refresh token can be used only
+once. All others wait until the generation of the row changes.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from thoughtgate.stores.database import Database, Store, Transaction, next_rev
 from thoughtgate.stores.process_owner import own_name
 
 LEASE_S: Final = 45.0
-"""How long a renewal may take; longer than all requests that it makes."""
+"""How long a renewal may take; longer than all of its requests together."""
 
 _COLUMNS: Final = "principal, server, issuer, body, generation, expires_at"
 _FIND: Final = (
@@ -55,7 +55,7 @@ class Cipher(Protocol):
 
 
 class TokenKey(NamedTuple):
-    """Which tokens."""
+    """Identifies the tokens of one principal for one server."""
 
     principal: str
     server: str
@@ -150,6 +150,7 @@ class TokenStore(Store):
                 return Claim(None, is_held=False)
             *columns, holder, until = row
             stored = self._open(columns)
+            # Somebody else has renewed the tokens since: the caller uses those.
             if stored.generation != generation:
                 return Claim(stored, is_held=False)
             if holder not in {"", owner} and until > at and self._may_live(holder):
@@ -183,10 +184,7 @@ class TokenStore(Store):
     def release(self, stored: StoredTokens, owner: str) -> None:
         """Give up a lease without new tokens."""
         with self._database.write() as transaction:
-            transaction.execute(
-                _RELEASE,
-                (*stored.key, owner),
-            )
+            transaction.execute(_RELEASE, (*stored.key, owner))
 
     def forget(self, principal: str, server: str, generation: int | None = None) -> bool:
         """Delete tokens, if they still have this generation; False if there were none."""
@@ -249,11 +247,11 @@ class TokenStore(Store):
         return self._database.time(at) if at else 0.0
 
     def _from_store(self, at: float) -> float:
-        """Return the time of this machine's clock; the store's differs by a constant at most."""
+        """Return the time of this machine's clock, from which the store's differs by a constant."""
         return at - self._database.time(0.0) if at else 0.0
 
     def _may_live(self, holder: str) -> bool:
-        # With a shared store, only gates have rows that tell; a command that signs in has none.
+        # With a shared store, only gates have rows to check; a command that signs in has none.
         process = holder.partition("#")[0]
         return self._database.is_shared or self._database.is_alive(process)
 

@@ -7,7 +7,7 @@ class UsedPrompts(Store):
     """The used states of all gates that share the store."""
 
     def mark(self, nonce: str, expires_at: float, at: float) -> bool:
-        """Mark a state as used; False if it was. Both times are the store's.
+        """Mark a state as used; False if it already was. Both times are the store's.
 
         Raises:
             StoreError: the store cannot be written, so the state may not be used.

@@ -7,7 +7,7 @@ from typing import Final
 from thoughtgate.core.approval import Vote
 
 _PLAIN: Final = 4
-"""Fields of a vote whose reviewer is not signed in. Gates of earlier versions read no others."""
+"""Number of fields of a vote whose reviewer is not signed in; earlier versions read only these."""
 
 
 def votes_to_text(votes: Iterable[Vote]) -> str:

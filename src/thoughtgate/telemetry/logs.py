@@ -1,8 +1,8 @@
 """Structured logs on stderr, as JSON or readable text; never on stdout, never with secrets.
 
 ``Log.record`` logs those recorded events that an operator wants to see as they happen;
-``Log.say`` logs everything else. A log line is never worth failing or delaying a call: writing
-never raises, and never waits for a slow reader.
+``Log.say`` logs everything else. A log line must not fail or delay a call, so writing never raises
+and never waits for a slow reader.
 """
 
 import json
@@ -26,7 +26,7 @@ ERROR: Final = "error"
 LEVELS: Final = (DEBUG, INFO, WARN, ERROR)
 _DEBUG: Final = LEVELS.index(DEBUG)
 SPELLED: Final = {"warning": WARN}
-"""Levels whose names in the config are different."""
+"""Other spellings of levels that the config accepts."""
 
 HUMAN: Final = "human"
 JSON: Final = "json"
@@ -34,7 +34,7 @@ JSON: Final = "json"
 STDERR: Final = 2
 
 MAX_WRITE: Final = 4096
-"""Bytes that a writable pipe accepts without blocking."""
+"""Bytes that a pipe accepts without blocking once ``poll`` says that it is writable."""
 
 MAX_VALUE: Final = 2000
 """Maximum characters of a value in a log line; peers choose names and reasons."""
@@ -90,7 +90,7 @@ class Log:
         self._methods: dict[str, tuple[str, str | None]] = {}
         """The methods of open calls and the ids of their requests, which only start events have."""
         self._ended: dict[str, str] = {}
-        """Why servers ended that were not started since, by their ids."""
+        """Why servers ended that have not started again since, by their ids."""
 
     def say(self, level: str, message: str, at: float | None = None, **fields: Any) -> None:
         """Write one line if its level is enabled."""
@@ -123,6 +123,7 @@ class Log:
 
     def record(self, record: Record) -> None:
         """Log a recorded event, if an operator wants to see it as it happens."""
+        # Ends are logged at the debug level only; at other levels, the line is not even built.
         if record.type == events.CALL_END and self._threshold > _DEBUG:
             self._methods.pop(record.body["call"]["call_id"], None)
             return
@@ -132,12 +133,12 @@ class Log:
             self._profile = run_profile(record)
         elif record.type == events.SERVER_STARTED:
             self._ended.pop(record.server, None)
-        teller = _TELLERS.get(record.type)
-        if teller is None:
+        describe = _DESCRIBERS.get(record.type)
+        if describe is None:
             return
-        level, message, fields = teller(record)
+        level, message, fields = describe(record)
         if record.type == events.SERVER_EXITED:
-            # Attempts to start a server that fail as the one before are no news.
+            # A repeated attempt to start that fails for the same reason tells nothing new.
             reason = str(fields.get("reason"))
             level = DEBUG if self._ended.get(record.server) == reason else level
             self._ended[record.server] = reason
@@ -167,8 +168,8 @@ class Log:
             while rest and self._writable.poll(0):
                 rest = rest[os.write(self._descriptor, rest[:MAX_WRITE]) :]
         except OSError:
-            pass  # Nobody can be told, and the call must go on.
-        if len(rest) <= len(line):
+            pass  # There is nowhere to report it, and the call must go on.
+        if len(rest) <= len(line):  # otherwise not even the end of the previous line was written
             self._is_cut = 0 < len(rest) < len(line)
 
     def _as_json(self, when: str, level: str, message: str, fields: dict[str, Any]) -> str:
@@ -207,7 +208,7 @@ def _decision(record: Record) -> tuple[str, str, dict[str, Any]]:
         "tool": call["tool_name"],
         "correlation_id": call["call_id"],
         "governance_decision": decision.get("outcome", WOULD_BLOCK) if observed else word,
-        # A forwarded call is forwarded in both profiles.
+        # An allowed call is forwarded in both profiles: ``record`` fills in the run's profile.
         "profile": DEVELOPMENT if observed else None if forwarded else PRODUCTION,
         "gate": decision["gate"],
         "policy_reason": decision["explain"]["summary"] or None,
@@ -283,7 +284,7 @@ def _rejected(record: Record) -> tuple[str, str, dict[str, Any]]:
 
 def _exited(record: Record) -> tuple[str, str, dict[str, Any]]:
     facts = dict(record.body.get("server") or {})
-    # If the gate stopped it, its change of state is in the log already.
+    # If the gate stopped the server, the log already has that change of state.
     level = {"stopped": DEBUG, STOPPED_BY_HAND: INFO}.get(facts.get("cause", ""), WARN)
     return level, "server ended", facts
 
@@ -298,7 +299,7 @@ def _recovered(record: Record) -> tuple[str, str, dict[str, Any]]:
     return INFO, "server recovered", dict(record.body.get("server") or {})
 
 
-_TELLERS: Final = {
+_DESCRIBERS: Final = {
     events.CALL_DECISION: _decision,
     events.CONTENT_FOUND: _content,
     events.CALL_END: _ended,

@@ -36,14 +36,14 @@ class Metric(NamedTuple):
 
 
 METRICS: Final = (
-    # Requirement of the stdio side (seed 000, NFR-002).
+    # Required of a gate with the agent on stdio.
     Metric("thoughtgate_stdio_messages_total", "counter", "Messages forwarded by shims.", ("server_id", "direction", "method")),
     Metric("thoughtgate_stdio_governance_decisions_total", "counter", "Verdicts on calls through shims.", ("server_id", "decision", "profile")),
     Metric("thoughtgate_stdio_framing_errors_total", "counter", "Frames refused by shims.", ("server_id", "error_type")),
     Metric("thoughtgate_stdio_server_state", "gauge", "1 for the current state of a server.", ("server_id", "state")),
     Metric("thoughtgate_stdio_approval_latency_seconds", "histogram", "Time from an approval request to its decision.", ("server_id",), _WAITS),
     Metric("thoughtgate_stdio_active_servers", "gauge", "Servers running behind shims."),
-    # Requirement of the HTTP side (seed 004, NFR-001).
+    # Required of a gate with the agent on HTTP.
     Metric("mcp_requests_total", "counter", "Requests answered; a refusal counts as an error.", ("method", "status")),
     Metric("mcp_request_duration_seconds", "histogram", "Time from request to answer, including the time held.", ("method",), _SECONDS),
     Metric("mcp_upstream_requests_total", "counter", "Calls forwarded, by result.", ("status",), values=("success", "error", "timeout")),
@@ -53,7 +53,7 @@ METRICS: Final = (
     Metric("thoughtgate_blocking_approval_total", "counter", "Held calls, by outcome.", ("result",), values=("approved", "rejected", "timeout", "client_disconnected")),
     Metric("thoughtgate_blocking_approval_duration_seconds", "histogram", "Time from an approval request to its decision.", (), _WAITS),
     Metric("thoughtgate_zombie_execution_prevented_total", "counter", "Held calls not made because the caller had disconnected.", late=True),
-    # Our own.
+    # Of both.
     Metric("thoughtgate_requests_total", "counter", "Calls ended: success, error or refused.", ("method", "tool_name", "status")),
     Metric("thoughtgate_decisions_total", "counter", "Verdicts, by the gate that decided.", ("gate", "outcome")),
     Metric("thoughtgate_rule_matches_total", "counter", "Verdicts of rules.", ("action",), values=("forward", "approve", "deny", "throttle")),

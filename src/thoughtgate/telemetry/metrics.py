@@ -4,9 +4,10 @@ The governor passes each record to ``observe``; no other code updates a metric t
 records. A peer cannot choose label values freely: names beyond a limit and unknown methods
 become ``__other__``, and arguments are never labels.
 
-A call updates about fifteen metrics, and that delays the call. So equal calls are first counted
+A call updates about fifteen metrics, which would delay it. So equal calls are first counted
 together, and these counts are added to the metrics when somebody scrapes them. The Prometheus
-client, which only renders them, is loaded then too: it would delay the start of every gate.
+client, which only renders the metrics, is loaded only then, because it would delay the start of
+every gate.
 """
 
 import math
@@ -38,7 +39,7 @@ CAPS: Final = {"tool_name": 200, "server_id": 50, "target": 50, "policy_id": 200
 MAX_TRACKED: Final = 10_000
 """Maximum number of open calls that are remembered; the oldest are dropped."""
 
-MAX_UNPOURED: Final = 1000
+MAX_PENDING_COUNTS: Final = 1000
 """Maximum number of distinct event kinds counted before they are added to the metrics."""
 
 KNOWN_METHODS: Final = frozenset({
@@ -174,9 +175,10 @@ class Metrics:
             kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
             return kind(metric.name, metric.help, labels=metric.labels)
 
-        self._pour()
+        self._add_counts()
         self.set("thoughtgate_uptime_seconds", time.monotonic() - self._began)
         self.set("thoughtgate_calls_in_flight", len(self._calls))
+        # Copied, because calls go on counting in another thread during a scrape.
         numbers, spreads = list(self._numbers.items()), list(self._spreads.items())
         names = self._first | {key[0] for key, _ in (*numbers, *spreads)}
         shown = [metric for metric in METRICS if metric.name in names]
@@ -218,7 +220,7 @@ class Metrics:
 
     # Counting now, and adding to the metrics later.
 
-    def _pour(self) -> None:
+    def _add_counts(self) -> None:
         for kind, times in self._events.items():
             self.add("thoughtgate_record_events_total", times, kind)
         for (server, method, size), times in self._starts.items():
@@ -250,7 +252,7 @@ class Metrics:
         """Count a verdict on a call through a shim."""
         if self._stdio:
             server, outcome = self.bounded("server_id", server), _OUTCOMES.get(action, OTHER)
-            # A forwarded call is forwarded in both profiles.
+            # An allowed call is forwarded in both profiles; other verdicts are enforced in one.
             enforcing = self._profile if action == "ALLOW" else PRODUCTION
             profile = enforcing if enforced else DEVELOPMENT
             name = "thoughtgate_stdio_governance_decisions_total"
@@ -293,8 +295,8 @@ class Metrics:
         if len(self._calls) > MAX_TRACKED:
             del self._calls[next(iter(self._calls))]
         self._starts[record.server, method, call["bytes_in"]] += 1
-        if len(self._starts) > MAX_UNPOURED:
-            self._pour()
+        if len(self._starts) > MAX_PENDING_COUNTS:
+            self._add_counts()
 
     def _decided(self, record: Record) -> None:
         decision = record.body["decision"]
@@ -311,11 +313,12 @@ class Metrics:
         if tool not in self._tools:
             tool = self.bounded("tool_name", tool)
         answered = body["status"] == events.OK and not ("error" in body or "is_error" in body)
+        # The usual case is only counted; ``_add_counts`` updates the metrics later.
         if answered and type(tracked) is str:
             kind = (record.server, tracked, tool, body["latency_ms"], body["bytes_out"])
             self._answers[kind] += 1
-            if len(self._answers) > MAX_UNPOURED:
-                self._pour()
+            if len(self._answers) > MAX_PENDING_COUNTS:
+                self._add_counts()
         else:
             self._ended_otherwise(record, tracked, tool)
 
@@ -347,7 +350,7 @@ class Metrics:
         content = record.body["content"]
         direction = content["direction"]
         for found in content["findings"]:
-            # Ids of checks and tiers are ours, so there are few.
+            # Ids of checks and tiers come from our own code, so there are few of them.
             name = "thoughtgate_content_findings_total"
             self.add(name, 1, found["check"], found["tier"], direction)
         action = content["action"] if content["enforced"] else content["outcome"].lower()
@@ -366,7 +369,7 @@ class Metrics:
         outcome = approval["outcome"]
         tracked = self._calls.get(record.body["call"]["call_id"])
         asked_on = tracked.channel if isinstance(tracked, _Held) else ""
-        # Nobody decided, so this counts for the channel that showed the request.
+        # If nobody decided, the request counts for the channel that showed it.
         channel = self.bounded("channel", approval["channel"] or asked_on or "none")
         result = _RESULTS.get(outcome, outcome)
         self.add("thoughtgate_blocking_approval_total", 1, result)
@@ -464,5 +467,5 @@ _LOADS: Final = {
     "needs_restart": "success",
     "invalid": "error",
 }
-"""Outcomes of a changed config that end a load; one that waits for a person has not ended."""
+"""Outcomes of a changed config that count as a load; one that waits for a person does not yet."""
 _BY_NAME: Final = {metric.name: metric for metric in METRICS}

@@ -1,6 +1,6 @@
 """A small interface to the OpenTelemetry SDK: spans, log records and their export.
 
-This is the only module that imports the SDK, so it needs the extra ``thoughtgate[otel]``. It sets
+This is the only module that imports the SDK, from the extra ``thoughtgate[otel]``. It sets
 no global providers, which an embedding program may have set itself.
 """
 
@@ -56,7 +56,7 @@ class Exporter:
         self._w3c = TraceContextTextMapPropagator()
 
     def parent(self, traceparent: str | None) -> Context:
-        """Return the trace context that a caller sent; without one, a new trace starts."""
+        """Return the trace context that a caller sent, or an empty one, in which a new trace starts."""
         return self._w3c.extract({"traceparent": traceparent}) if traceparent else Context()
 
     def carried(self, span: Span) -> str:

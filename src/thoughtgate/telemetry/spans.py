@@ -190,7 +190,7 @@ class Tracer:
             return
         error = body.get("error") or {}
         if error.get("class") == POLICY_BLOCK:
-            # Allowed but never sent: end the span, since an open span is never exported.
+            # Allowed but never sent: a span that is dropped without an end is never exported.
             traced.upstream = None
         says_error = body.get("is_error") is True
         if body["status"] != events.OK or says_error:

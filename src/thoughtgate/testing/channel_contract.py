@@ -30,7 +30,7 @@ WORKFLOW: Final = "contract"
 """The workflow that the checks use."""
 
 PATIENCE_S: Final = 30.0
-"""How long a check waits for something that the channel must do. It does not wait for speed."""
+"""How long a check waits for something that the channel must do; speed is not checked."""
 
 _STEP_S: Final = 0.005
 _LIFETIME_S: Final = 600.0
@@ -39,7 +39,7 @@ _SECRET_WORDS: Final = ("secret", "token", "password", "key")
 
 
 class MemoryStore:
-    """An approval store in memory, with every vote that was brought to it. Safe for threads."""
+    """An approval store in memory that notes every vote brought to it. Thread-safe."""
 
     def __init__(self) -> None:
         self.brought: list[tuple[str, Vote]] = []
@@ -151,7 +151,7 @@ class ChannelContract(ABC):
             )
 
     def test_the_outcome_is_shown(self) -> None:
-        """Reviewers see that somebody has decided."""
+        """Reviewers see that the request has been decided."""
         with self._opened() as (channel, store, _):
             approval = self._ask(channel, store)
             before = self._wait_until_shown(approval)
@@ -184,7 +184,7 @@ class ChannelContract(ABC):
         assert [vote.approve for _, vote in store.brought] == [False]
 
     def test_a_withdrawn_request_is_taken_back(self) -> None:
-        """A request that nobody waits for any more looks different, and votes on it are ignored."""
+        """A request that nobody waits for any more is marked, and votes on it are ignored."""
         with self._opened() as (channel, store, _):
             approval = self._ask(channel, store)
             before = self._wait_until_shown(approval)

@@ -1,4 +1,4 @@
-"""A clock that advances only when it is told to."""
+"""A clock for tests, which advances only when a test says so."""
 
 from typing import Final
 

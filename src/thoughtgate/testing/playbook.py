@@ -1,4 +1,4 @@
-"""Playbooks: what happens to a session and what it must want done, read from top to bottom.
+"""Playbooks: tests that list the events that a session gets and the commands that it must return.
 
 A test of the core is a list of events in and commands out:
 
@@ -8,8 +8,8 @@ A test of the core is a list of events in and commands out:
         .then(Some(WriteRecord), ToServer(line))
     )
 
-Anything with ``receive(event) -> list of commands`` can be played. A step that does not
-match fails with both lists, one command a line.
+Any object with ``receive(event) -> list of commands`` can be tested this way. A step that does not
+match fails with both lists, one command per line.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def _are_same(got: Sequence[Any], expected: Sequence[Any]) -> bool:
 
 
 def _is_same(got: Any, expected: Any) -> bool:
-    """Named tuples of different types with the same values are equal, but not the same command."""
+    """Compare types too: named tuples of different types with the same values are equal."""
     if isinstance(expected, Some):
         return bool(expected == got)
     return type(got) is type(expected) and bool(got == expected)

@@ -1,8 +1,9 @@
-"""A real MCP server on stdio, in the standard library alone, that also misbehaves on request.
+"""A real MCP server on stdio for demos and tests, which also misbehaves on request.
 
-It speaks both eras: ``initialize`` up to 2025-11-25 and the self-describing requests of
-2026-07-28. Run it as ``python -m thoughtgate.testing.sample_server``; ``--log FILE`` keeps
-every line that reached it, which is how tests prove what a gate let through.
+It needs only the standard library, and supports both eras: ``initialize`` up to 2025-11-25 and the
+self-describing requests of 2026-07-28. Run it as ``python -m thoughtgate.testing.sample_server``;
+``--log FILE`` writes every line that reached it to a file, so that a test can prove what a gate let
+through.
 """
 
 import argparse
@@ -33,7 +34,7 @@ _LISTS: Final = ("tools/list", "prompts/list", "resources/list", "resources/temp
 _CACHED: Final = (*_LISTS, "resources/read", "server/discover")
 
 
-class Refused(Exception):  # noqa: N818  the request is refused; nothing is wrong with the server
+class Refused(Exception):  # noqa: N818 - the request is refused; nothing is wrong with the server
     """Answer the request with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -44,7 +45,7 @@ class Refused(Exception):  # noqa: N818  the request is refused; nothing is wron
 
 
 class Later(NamedTuple):
-    """An action for a later time. Ordered by time, then by creation."""
+    """An action for a later time; actions are ordered by time, then by creation."""
 
     at: float
     order: int
@@ -168,7 +169,7 @@ class SampleServer:
         return [tool.entry(name) | said.get(name, {}) for name, tool in self.tools.items()]
 
     def _said(self) -> dict[str, dict[str, Any]]:
-        """Return what the file of ``--said`` has the server say otherwise; read for each list."""
+        """Return the members of tools that the file of ``--said`` replaces; read again for each list."""
         path = Path(self.options.said)
         is_there = bool(self.options.said) and path.exists()
         told: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8")) if is_there else {}
@@ -377,15 +378,15 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("sample_server", description=__doc__)
     add = parser.add_argument
     add("--tools", type=_names, default=[], metavar="A,B", help="offer these; new names echo")
-    add("--count", type=int, default=0, metavar="N", help="offer N numbered tools more")
+    add("--count", type=int, default=0, metavar="N", help="offer N more tools with numbered names")
     add("--said", default="", metavar="FILE", help="JSON: other members of tools, by name")
-    add("--page", type=int, default=0, metavar="N", help="entries a page of a list")
-    add("--era", choices=("both", "legacy", "modern"), default="both", help="revisions spoken")
+    add("--page", type=int, default=0, metavar="N", help="entries per page of a list")
+    add("--era", choices=("both", "legacy", "modern"), default="both", help="supported revisions")
     add("--crash-on", type=_names, default=[], metavar="T", help="die when T is called")
     add("--error-on", type=_names, default=[], metavar="T", help="answer T with an error")
-    add("--never-answer", type=_names, default=[], metavar="T", help="leave T without answer")
-    add("--garbage", action="store_true", help="print other lines between the answers")
-    add("--ignore-eof", action="store_true", help="go on when standard input ends")
+    add("--never-answer", type=_names, default=[], metavar="T", help="never answer calls of T")
+    add("--garbage", action="store_true", help="print lines that are not JSON-RPC between answers")
+    add("--ignore-eof", action="store_true", help="keep running when standard input ends")
     add("--ignore-sigterm", action="store_true", help="do not stop on SIGTERM")
     add("--spawn-grandchild", action="store_true", help="start a process that outlives this one")
     add("--stderr", default="", metavar="TEXT", help="print this on standard error first")
@@ -421,6 +422,7 @@ def serve(options: argparse.Namespace) -> None:
         chunk = os.read(0, 65536)
         if not chunk:
             break
+        # Only joined: splitting a long line again with each of its chunks would be quadratic.
         if b"\n" not in chunk:
             held += chunk
             continue

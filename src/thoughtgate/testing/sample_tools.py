@@ -1,4 +1,4 @@
-"""What the sample server offers: tools, notes as resources, one prompt.
+"""The tools, resources and prompt of the sample server.
 
 Plain data and plain functions; the server turns requests into replies. A tool is a function of
 its arguments that returns text. Tools that need the server itself (time, the client, a crash)
@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 Arguments: TypeAlias = dict[str, Any]
 
 MAX_BIG: Final = 64 * 1024 * 1024
-"""Bytes that ``big`` returns at most, so that a wrong argument does not exhaust the memory."""
+"""Maximum bytes that ``big`` returns, so that a wrong argument does not exhaust the memory."""
 
 
-class ToolFailed(Exception):  # noqa: N818  a failed tool is a result with isError, not an error
+class ToolFailed(Exception):  # noqa: N818 - a failed tool is a result with isError, not an error
     """The tool ran and did not succeed."""
 
 
@@ -25,9 +25,9 @@ class Tool(NamedTuple):
 
     description: str
     properties: dict[str, str]
-    """Argument -> JSON type. All are required except those in ``optional``."""
+    """JSON types by argument; all arguments are required except those in ``optional``."""
     run: Callable[[Arguments, dict[str, str]], str] | None
-    """From arguments and notes to text; None if the server itself must act."""
+    """Returns text for arguments and notes; None if the server itself must act."""
     annotations: dict[str, bool]
     optional: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""A small MCP client on stdio that follows a script: the agent of demos and of tests.
+"""A small MCP client on stdio that follows a script, for demos and tests.
 
 As a program it reads a script, a JSON list of steps, and prints one JSON line for each
 step with what came back:
@@ -6,9 +6,9 @@ step with what came back:
     python -m thoughtgate.testing.scripted_agent SCRIPT -- SERVER COMMAND...
 
 A step is ``{"method": ..., "params": {...}}``, with ``"notify": true`` for a notification,
-or ``{"raw": TEXT}`` for a line that is sent as it stands, with ``ID`` in it replaced by the
-id that an answer will have. Other members come back unchanged. The agent answers what the
-server asks of it.
+or ``{"raw": TEXT}`` for a line that is sent as it is, with ``ID`` replaced by the id that the
+response will have. Other members are printed unchanged. The agent also answers the server's
+requests, from ``ANSWERS``.
 """
 
 import argparse
@@ -151,6 +151,7 @@ class ScriptedAgent:
             if answer is None:
                 self._ended = True
                 raise PeerGone("the server closed its output")
+            # Responses may arrive in any order.
             self._early[answer.get("id")] = answer
         return self._early.pop(ident)
 
@@ -183,6 +184,7 @@ class ScriptedAgent:
     def _write_line(self, line: bytes) -> None:
         stdin = self._process.stdin
         try:
+            # The reading thread answers the server's requests at the same time.
             with self._writing:
                 if stdin is not None:
                     stdin.write(line + b"\n")
@@ -233,7 +235,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Parsed by hand: the server's command may contain a "--", which argparse would consume.
     cut = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser("scripted_agent", description=__doc__)
-    parser.add_argument("--modern", action="store_true", help="speak 2026-07-28")
+    parser.add_argument("--modern", action="store_true", help="use revision 2026-07-28")
     parser.add_argument("script", type=Path, help="JSON list of steps")
     options = parser.parse_args(words[:cut])
     command = words[cut + 1 :]

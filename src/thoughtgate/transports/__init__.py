@@ -1,1 +1,1 @@
-"""Bytes to messages and back: stdio and Streamable HTTP, on both sides of the gate."""
+"""Bytes over stdio, HTTP and TLS, on both sides of the gate. Knows framing, not MCP or policies."""

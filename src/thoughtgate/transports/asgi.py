@@ -31,6 +31,7 @@ class AsgiHandler:
 
     def opened(self, exchange: Exchange) -> None:
         """Refuse large bodies now: the application runs only after the whole body has arrived."""
+        # Chunked bodies too, because their length is not known in advance.
         length = exchange.headers.get(b"content-length", b"0")
         if b"transfer-encoding" in exchange.headers:
             exchange.respond(HTTPStatus.LENGTH_REQUIRED)
@@ -109,6 +110,7 @@ class _Run:
             self._headers = b"".join(
                 b"%b: %b\r\n" % (name, value)
                 for name, value in event.get("headers", ())
+                # Our server adds these itself; two of them would make the response ambiguous.
                 if name.lower() not in {b"content-length", b"transfer-encoding"}
             )
             return

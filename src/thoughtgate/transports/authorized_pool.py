@@ -1,7 +1,7 @@
-"""A connection pool whose requests carry the credentials of the principal that they are for.
+"""A connection pool whose requests carry the credentials of their principal.
 
-While a principal's credentials are fresh, a request costs one look-up more than without. A server
-that refuses them has not executed the request, so it is sent once more with new ones.
+While a principal's credentials are fresh, a request costs one additional look-up. A server that
+refuses the credentials has not executed the request, so it is sent once more with new ones.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ class Authorizer(Protocol):
     """Knows the credentials of each principal."""
 
     def header(self, principal: str) -> bytes | None:
-        """Return the header line to send; empty for none, None if it must be obtained first."""
+        """Return the header line to send, empty for none; None if it must be obtained first."""
 
     async def obtain(self, principal: str) -> bytes:
         """Return the header line to send; empty for none.
 
         Raises:
-            PeerError: there should be one, and it cannot be obtained.
+            PeerError: credentials are needed, and cannot be obtained.
         """
 
     def handles(self, head: ResponseHead) -> bool:
@@ -33,7 +33,7 @@ class Authorizer(Protocol):
         """Return another header line, after the server refused this one.
 
         Raises:
-            PeerError: there is no other; it says what to do.
+            PeerError: there are no other credentials; the error says what to do.
         """
 
     def refusal(self, principal: str, head: ResponseHead) -> PeerError:
@@ -77,10 +77,11 @@ class AuthorizedPool(HttpPool):
         return exchange
 
     def intercepts(self, exchange: ClientExchange, head: ResponseHead) -> bool:
-        """Send a refused request again with other credentials, or fail it with what to do."""
+        """Send a refused request again with other credentials, or fail it and say what to do."""
         if not isinstance(exchange, _Exchange) or not self._authorizer.handles(head):
             return False
         exchange.connection = None
+        # Once only: a server that refuses all credentials would otherwise be asked forever.
         if exchange.was_refused:
             self._later(exchange, self._fail(exchange, head))
         else:
@@ -121,7 +122,7 @@ class _Exchange(ClientExchange):
     __slots__ = ("body", "head", "line", "principal", "was_refused")
 
     def __init__(self, receiver: Receiver, head: bytes, body: bytes, principal: str) -> None:
-        # The fields of the base class too: a call less on the path of every request.
+        # Sets the base class's fields itself, which saves every request one call.
         self.receiver = receiver
         self.connection = None
         self.data = b""

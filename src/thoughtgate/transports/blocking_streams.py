@@ -54,9 +54,11 @@ def _copy(source: int, target: int) -> threading.Thread:
                 view = memoryview(chunk)
                 while view:
                     view = view[os.write(target, view) :]
+        # The reader of the copy must see an end of file, too.
         with contextlib.suppress(OSError):
             os.close(target)
 
+    # A daemon, because reading a terminal may never end.
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread

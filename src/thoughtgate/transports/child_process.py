@@ -90,6 +90,8 @@ class Child(asyncio.SubprocessProtocol):
         """
         loop = asyncio.get_running_loop()
         try:
+            # Through this pipe, a child that cannot be started tells its id, so that the watcher
+            # forgets it.
             named, self._naming = os.pipe()
         except OSError as error:
             text = f"the server could not be started: {error.strerror}"
@@ -131,11 +133,10 @@ class Child(asyncio.SubprocessProtocol):
 
     def signal_group(self, number: int) -> None:
         """Send a signal to everything the server started in its group."""
-        if self.pid:
-            try:
+        # Not after its end: the group was killed then, and its id may belong to others by now.
+        if self.pid and not self._exited.is_set():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
-            except (ProcessLookupError, PermissionError):
-                return
 
     async def stop(self, grace_s: float = GRACE_S, term_s: float = TERM_S) -> int:
         """Close stdin, wait, SIGTERM, wait, SIGKILL; return the exit code."""
@@ -148,7 +149,6 @@ class Child(asyncio.SubprocessProtocol):
             if not await self._gone_within(term_s):
                 self.signal_group(signal.SIGKILL)
                 await self._exited.wait()
-        self.signal_group(signal.SIGKILL)
         self._transport.close()
         return self._code or 0
 
@@ -199,9 +199,9 @@ class Child(asyncio.SubprocessProtocol):
         """Handle the end of the server's process."""
         code = self._transport.get_returncode() if self._transport is not None else None
         self._code = code or 0
-        self._exited.set()
         # Processes that the server left behind may keep its stdout open forever.
         self.signal_group(signal.SIGKILL)
+        self._exited.set()
         if self._watcher is not None:
             self._watcher.forget(self.pid)
         self._tell_end()

@@ -1,4 +1,4 @@
-"""A whole HTTP response, collected up to a limit."""
+"""A complete HTTP response, collected up to a limit."""
 
 import asyncio
 from dataclasses import dataclass

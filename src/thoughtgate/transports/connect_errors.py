@@ -1,4 +1,4 @@
-"""Names for what goes wrong while a connection is made or used.
+"""Names for the errors of opening and using a connection.
 
 The texts of the system and of OpenSSL are not passed on: they differ between platforms and may
 name addresses.
@@ -73,7 +73,7 @@ def tls_error(error: ssl.SSLError) -> PeerError:
     """Return the error for a failed TLS handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return upstream_error(_CERTIFICATE_CAUSES.get(error.verify_code, "tls_failed"))
-    # An exception that no handshake raised has no reason.
+    # Only exceptions from a handshake have a reason.
     reason = getattr(error, "reason", None) or ""
     if reason in _CLIENT_CERTIFICATE:
         return upstream_error("tls_client_certificate")
@@ -83,7 +83,7 @@ def tls_error(error: ssl.SSLError) -> PeerError:
 
 
 def _numbers(error: BaseException) -> set[int]:
-    """Return the error numbers of the system; several attempts are only told as a text."""
+    """Return the system's error numbers; after several attempts, asyncio has them only in its text."""
     if isinstance(error, OSError) and error.errno is not None:
         return {error.errno}
     return {int(number) for number in _NUMBERS.findall(str(error))}

@@ -1,7 +1,7 @@
 """Compressed answers: gzip and deflate, decompressed piece by piece in bounded memory.
 
-A receiver of an answer without compression never meets this module. Servers are not trusted: a few
-bytes must not become a large answer, so the ratio of the sizes is limited, and the receiver limits
+Answers without compression do not pass through this module. Servers are not trusted: a few bytes
+must not become a large answer, so the ratio of the sizes is limited here, and the receiver limits
 the size itself.
 """
 
@@ -15,7 +15,7 @@ OFFERED: Final = (b"accept-encoding", b"gzip, deflate")
 """The header that tells a server which encodings the gate reads."""
 
 PIECE: Final = 65_536
-"""Maximum bytes that are decompressed before the receiver gets them."""
+"""Maximum bytes of decompressed data in memory before the receiver gets them."""
 
 MAX_RATIO: Final = 256
 """Maximum size of an answer as a multiple of its compressed size. Repetitive logs reach a hundred;
@@ -25,12 +25,14 @@ RATIO_FROM: Final = 1_048_576
 """Answers below this size may have any ratio: small ones are often mostly repetition."""
 
 INPUT: Final = 16_384
-"""Maximum bytes that are decompressed at once: what follows a member is copied."""
+"""Maximum compressed bytes in one step: zlib copies everything that follows a member."""
 
 FREE_MEMBERS: Final = 64
 MIN_MEMBER: Final = 256
-"""A gzip body may have this many members, and another one for each of these bytes that it unpacks to.
-Otherwise empty members without end would keep the gate busy, and no limit on sizes would stop them."""
+"""A gzip body may have ``FREE_MEMBERS`` members, and one more per ``MIN_MEMBER`` unpacked bytes.
+
+Otherwise an endless row of empty members would keep the gate busy, and no limit on sizes would stop
+it."""
 
 MAX_NAME: Final = 32
 """Maximum length of an unknown encoding's name in a message."""
@@ -84,7 +86,7 @@ def unknown_encoding(encoding: bytes, status: int) -> PeerError:
 
 
 class Decompressor:
-    """Stands between an exchange and the receiver of its answer."""
+    """Decompresses an answer between the exchange and its receiver."""
 
     def __init__(self, exchange: Exchange, receiver: Receiver, encoding: bytes) -> None:
         self._exchange = exchange
@@ -99,7 +101,7 @@ class Decompressor:
         """The members after the first."""
 
     def started(self, head: ResponseHead) -> None:
-        """Do nothing: the receiver has the head, since it decided that this object is needed."""
+        """Do nothing: the receiver already has the head, from which it knew the encoding."""
 
     def received(self, chunk: bytes) -> None:
         """Decompress a part of the body and pass it on."""
@@ -132,7 +134,7 @@ class Decompressor:
                     self._held = data
                     return
             piece = self._stream.decompress(data, PIECE)
-            # Then there may be more, even if all the data has been read.
+            # A full piece may have more behind it, even if all the input has been read.
             is_full = len(piece) == PIECE
             self._given += len(piece)
             if self._given > max(RATIO_FROM, self._taken * MAX_RATIO):
@@ -156,12 +158,12 @@ class Decompressor:
         self._stream, self._held = None, b""
 
     def _open(self, data: bytes) -> "zlib._Decompress | None":
-        """Return a decompressor; None if more bytes must tell which format deflate is here."""
+        """Return a decompressor; None if more bytes are needed to tell the format of deflate."""
         if self._is_gzip:
             return zlib.decompressobj(_GZIP_BITS)
         if len(data) < 2:  # noqa: PLR2004  the zlib header
             return None
-        # RFC 9110 means the zlib format; some servers send the bare one.
+        # RFC 9110 (8.4.1.2) demands the zlib format, but some servers send bare deflate data.
         is_zlib = data[0] & 0x0F == zlib.DEFLATED and int.from_bytes(data[:2], "big") % 31 == 0
         return zlib.decompressobj(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
 

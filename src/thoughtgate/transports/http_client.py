@@ -127,7 +127,7 @@ class HttpPool:
         """Send a request; the receiver is never called before this returns.
 
         Host and Content-Length are added here. A header that contains a line break fails the
-        request. ``principal`` is whose credentials to use, if there are some of each.
+        request. ``principal`` tells whose credentials to use, in a pool that has them.
         """
         return self.send_prepared(self.prepare(method, headers, target), body, receiver, principal)
 
@@ -172,7 +172,8 @@ class HttpPool:
             return self.route.take(head, body, receiver, principal)
         exchange = ClientExchange(receiver, render_request(head, body))
         if not head:
-            error = PeerError("invalid_request", "a header holds a line end")
+            error = PeerError("invalid_request", "a header contains a line break")
+            # Later, because the receiver is never called before this returns.
             asyncio.get_running_loop().call_soon(exchange.fail, error)
             return exchange
         self.begin(exchange)
@@ -181,6 +182,7 @@ class HttpPool:
     def begin(self, exchange: "ClientExchange") -> None:
         """Write a request to an idle connection, or to a new one."""
         oldest = time.monotonic() - self.options.idle_s
+        # The connection that was used last first: it is the least likely to be closed by now.
         while self._idle:
             connection = self._idle.pop()
             transport = connection.transport
@@ -443,6 +445,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
+            # What follows is not HTTP, so this connection must not carry another exchange.
             self._desynced = True
         except httptools.HttpParserError:
             self._broken(upstream_error("not_http"))
@@ -467,6 +470,7 @@ class _Connection(asyncio.Protocol):
     # The parser's callbacks.
 
     def on_message_begin(self) -> None:
+        # A second response to one request must not answer the next request.
         if self._complete:
             self._desynced = True
 
@@ -511,7 +515,7 @@ class _Connection(asyncio.Protocol):
         receiver = exchange.receiver
         if receiver is not None:
             receiver.started(head)
-            # Looked up again: it may have given up, or have the body decompressed first.
+            # Looked up again: the receiver may have given up, or put a decompressor in its place.
             if (receiver := exchange.receiver) is not None:
                 receiver.received(body)
         self._finish()
@@ -538,6 +542,7 @@ class _Connection(asyncio.Protocol):
             and self._keep_alive
             and transport is not None
             and not transport.is_closing()
+            # A response before the whole request was written: the rest would precede the next.
             and transport.get_write_buffer_size() == 0
         )
         self._pool.release(self, reusable=reusable)

@@ -117,6 +117,7 @@ class KnownHeads(Generic[HeadT]):
             or not length.isdigit()
         ):
             return
+        # Cleared as a whole: tracking which head was used last would cost every request.
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         head.length = int(length)
@@ -130,6 +131,7 @@ def wrong_head(head: RequestHead, max_body: int) -> int:
     headers = head.headers
     if b"host" in head.repeated or (head.speaks_chunks and b"host" not in headers):
         return 400
+    # Request smuggling: proxies and servers differ on which of these decides the body's length.
     if b"transfer-encoding" in headers and (
         b"content-length" in headers
         or headers[b"transfer-encoding"].lower() != b"chunked"
@@ -143,15 +145,15 @@ def wrong_head(head: RequestHead, max_body: int) -> int:
 def _size(head: RequestHead) -> int:
     """Return the bytes of a head, without its line ends.
 
-    Counted from what was parsed: a head that arrives in one piece is complete before anyone can
-    count the bytes that have arrived.
+    Counted from the parsed head: a head that arrives in one piece is complete before the bytes that
+    have arrived can be counted.
     """
     headers = head.wire_headers
     return len(head.target) + sum(len(name) + len(value) for name, value in headers)
 
 
 def render_request(head: bytes, body: bytes) -> bytes:
-    """Return a whole request."""
+    """Return a complete request."""
     if body or head.startswith(b"POST"):
         return b"%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
     return head + b"\r\n"

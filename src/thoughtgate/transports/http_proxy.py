@@ -69,7 +69,7 @@ async def connect_through(
 ) -> ProtocolT:
     """Connect to a server through a proxy; with ``tls``, through a tunnel to that server.
 
-    The tunnel leads to ``address``, if one is given, and to what the proxy takes for the host else.
+    The tunnel leads to ``address``, if one is given; otherwise the proxy resolves the host's name.
 
     Raises:
         PeerError: the proxy cannot be reached, or makes no tunnel.
@@ -98,6 +98,7 @@ async def connect_through(
     except BaseException:
         transport.abort()
         raise
+    # start_tls does not call this itself.
     protocol.connection_made(cast("asyncio.BaseTransport", secured))
     return protocol
 
@@ -116,7 +117,7 @@ class _Tunnel(asyncio.Protocol):
             return
         found = _STATUS.match(self._head)
         status = int(found[1]) if found else 0
-        # A server says nothing before the client does, so bytes after the head are the proxy's.
+        # In TLS, the client speaks first. Bytes after the head therefore come from the proxy.
         is_open = status in _CONNECTED and end + 4 == len(self._head)
         self._settle(None if is_open else _refusal(status))
 

@@ -213,8 +213,7 @@ class HttpServer:
             reuse_port=reuse_port or None,
         )
         self._look_after(server)
-        chosen: int = server.sockets[0].getsockname()[1]
-        return chosen
+        return int(server.sockets[0].getsockname()[1])
 
     async def listen_on(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Listen on an open socket."""
@@ -575,6 +574,7 @@ class _Connection(asyncio.Protocol):
         if self._queue is None:
             self._queue = deque()
         self._queue.append(exchange)
+        # Backpressure: a client that never reads responses could otherwise queue without end.
         if len(self._queue) >= MAX_PIPELINED and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()

@@ -1,4 +1,4 @@
-"""An HTTP server for the governance service and the console, on loopback unless told otherwise."""
+"""The HTTP server of the governance service and the console, by default on the loopback interface."""
 
 import contextlib
 import socket
@@ -39,6 +39,7 @@ def open_listener(
     # responses, such as verdicts, by 40 ms.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        # A restarted service gets its port back while old connections are still closing.
         if port:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

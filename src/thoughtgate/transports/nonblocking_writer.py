@@ -66,6 +66,7 @@ class NonblockingWriter:
                 self.waiting.clear()
                 return
             del self.waiting[:written]
+            # The poll spoke for one write; the next one could block.
             writable = False
 
 

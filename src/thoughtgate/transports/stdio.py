@@ -13,6 +13,10 @@ from typing import Final
 from thoughtgate.wire.content_length import FrameSplitter
 from thoughtgate.wire.lines import LineSplitter
 
+CLOSE_STEPS: Final = 200
+STEP_S: Final = 0.01
+"""Together two seconds for an agent to read the last messages."""
+
 MAX_BACKLOG: Final = 64 * 1024 * 1024
 """Maximum bytes queued for an agent that does not read; beyond it, the agent is disconnected."""
 
@@ -44,7 +48,7 @@ class StdioHost(asyncio.Protocol):
         return self._writer.get_write_buffer_size() if self._writer is not None else 0
 
     async def start(self) -> None:
-        """Start reading, on duplicates of the descriptors that no other code writes to."""
+        """Start reading and writing, on duplicates of the descriptors, which the transports close."""
         loop = asyncio.get_running_loop()
         stdin_fd, stdout_fd = self._fds
         incoming = os.fdopen(os.dup(stdin_fd), "rb", buffering=0)
@@ -76,10 +80,10 @@ class StdioHost(asyncio.Protocol):
         """Write the rest of the queue, then close."""
         writer = self._writer
         if writer is not None and not writer.is_closing():
-            for _ in range(200):
+            for _ in range(CLOSE_STEPS):
                 if not writer.get_write_buffer_size():
                     break
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(STEP_S)
             writer.close()
         if self._reader is not None:
             self._reader.close()

@@ -1,4 +1,4 @@
-"""TLS: for connections to other servers, whose certificates are always verified, and for our own."""
+"""TLS contexts for our listeners and for connections to servers, whose certificates are verified."""
 
 import os
 import ssl
@@ -16,7 +16,7 @@ SYSTEM_FILES: Final = (
 """Where systems keep the certificates that they trust."""
 
 LOOK_EVERY_S: Final = 1.0
-"""How often new connections look whether the files of a context have changed."""
+"""How often new connections check whether the files of a context have changed."""
 
 Stamp = tuple[tuple[int, int, int], ...]
 
@@ -25,8 +25,8 @@ class ReloadedContext(ssl.SSLContext):
     """A context that is built again from its files when they have changed.
 
     Each new connection uses the latest context that could be built, so a file that is being replaced
-    or is wrong breaks nothing, and connections that exist go on with what they have. Event loops
-    only call ``wrap_bio`` on a context; all other settings are those of the context behind it.
+    or is invalid breaks nothing, and existing connections keep theirs. Event loops only call
+    ``wrap_bio`` on a context; all other settings are those of the context behind it.
     """
 
     _build: Callable[[], ssl.SSLContext]
@@ -47,12 +47,13 @@ class ReloadedContext(ssl.SSLContext):
         Raises:
             OSError: a file cannot be used.
         """
-        made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
-        made._build, made._files, made._report = build, tuple(files), report
-        made._stamp = made._read_stamp()
-        made._current = build()
-        made._looked_at = time.monotonic()
-        return made
+        context = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+        context._build, context._files, context._report = build, tuple(files), report
+        # Before the files are read: a change in between is then noticed at the next look.
+        context._stamp = context._read_stamp()
+        context._current = build()
+        context._looked_at = time.monotonic()
+        return context
 
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
         """Start TLS on a new connection."""
@@ -66,7 +67,7 @@ class ReloadedContext(ssl.SSLContext):
         stamp = self._read_stamp()
         if stamp == self._stamp:
             return
-        # Also if the files turn out to be wrong, so that each state is reported only once.
+        # Even if the files turn out to be invalid, so that each state is reported only once.
         self._stamp = stamp
         try:
             self._current = self._build()
@@ -88,7 +89,7 @@ def _stamp_of(file: str) -> tuple[int, int, int]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a file could not be used; the library's own text may name places in its source."""
+    """Return why a file could not be used; OpenSSL's own text may name lines of its source."""
     if isinstance(error, ssl.SSLError):
         return _SSL_REASONS.get(error.reason, "it holds no certificate or key that belongs there")
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
@@ -103,14 +104,14 @@ _SSL_REASONS: Final = {
 def client_context(ca_file: str = "", certificate: str = "", key: str = "") -> ssl.SSLContext:
     """Return a context that trusts the system's certificates and those in ``ca_file``.
 
-    ``certificate`` and ``key`` are what a server is shown that asks for a client certificate.
+    ``certificate`` and ``key`` are for servers that ask for a client certificate.
 
     Raises:
         OSError: a file cannot be read, or the two do not belong together.
     """
     context = ssl.create_default_context()
-    # Not as SSLKEYLOGFILE says: whoever has the keys of a connection can read the tokens on it, and the
-    # environment of a gate that an agent starts belongs to the governed side.
+    # SSLKEYLOGFILE is ignored: with the keys of a connection, the tokens on it can be read, and the
+    # agent that starts a gate chooses its environment.
     context.keylog_filename = None  # type: ignore[assignment]
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -151,8 +152,8 @@ def _trust_system(context: ssl.SSLContext) -> None:
     The OpenSSL of the self-contained folder knows the places of the system that it was built on.
     """
     known = ssl.get_default_verify_paths()
-    told = {known.openssl_cafile_env, known.openssl_capath_env} & os.environ.keys()
-    if told or known.cafile or known.capath:
+    chosen = {known.openssl_cafile_env, known.openssl_capath_env} & os.environ.keys()
+    if chosen or known.cafile or known.capath:
         return
     file = next((file for file in SYSTEM_FILES if Path(file).is_file()), None)
     if file is not None:

@@ -1,1 +1,4 @@
-"""The server-facing side: HTTP and stdio clients, handshake and supervision."""
+"""The server-facing side: MCP over HTTP and stdio, handshake, supervision and logins.
+
+Calls were judged before they get here; nothing here knows rules.
+"""

@@ -78,7 +78,7 @@ class ChildUpstream:
             PeerError: the server cannot be started.
         """
         if self._is_shared:
-            # Started before it is known which era its first client has; the first to call gets it.
+            # The era is chosen by the first message, so the first caller of either era gets it.
             self._spare = self._new_mux()
             await self._spare.ready()
         elif shutil.which(self._command.command, path=self._command.env.get("PATH")) is None:
@@ -171,7 +171,7 @@ class ChildUpstream:
         return mux
 
     def _new_mux(self) -> Multiplexer:
-        made = Multiplexer(
+        mux = Multiplexer(
             self._server,
             self._command,
             is_shared=self._is_shared,
@@ -180,8 +180,8 @@ class ChildUpstream:
             watcher=self._watcher,
             log=self._log,
         )
-        made.is_spread = self.is_spread and not self._is_shared
-        return made
+        mux.is_spread = self.is_spread and not self._is_shared
+        return mux
 
     def _refused(self, line: bytes, check: str) -> None:
         # Looked up per frame, because the endpoint sets its callback later.

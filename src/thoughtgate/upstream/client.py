@@ -5,7 +5,7 @@ unsolicited messages go to an audience. A carrier (``upstream.stdio_carrier``,
 ``upstream.http_carrier``) transports the bytes. Calls were judged before they arrive here.
 
 The hub negotiates the revision and sends requests of its own. ``upstream.multiplexer`` sends
-the requests of agents, and at most makes the handshake of the older revisions for them.
+the requests of agents; all it adds is the handshake of the older revisions.
 """
 
 import asyncio
@@ -42,8 +42,8 @@ MAX_PENDING: Final = 10_000
 
 LISTEN_AGAIN_S: Final = 1.0
 MAX_LISTEN_AGAIN_S: Final = 30.0
-"""Delays before a subscription that ended is made again; they double, and begin anew after one that
-lasted for the longest delay."""
+"""Delays before a subscription that ended is made again. They double; after a subscription that has
+lasted for the longest delay, they start again with the shortest."""
 
 MAX_GIVEN_UP: Final = 10_000
 """Number of requests without a waiting caller whose late responses are recognised."""
@@ -131,7 +131,8 @@ class ServerConnection:
         self._standing: set[RequestId] = set()
         """Requests that stay open as long as the connection does."""
         self._given_up: dict[RequestId | None, None] = {}
-        """Requests that nobody waits for any more, the oldest first; a late response is no fault."""
+        """Requests that nobody waits for any more, oldest first, so that a late response to one is
+        not recorded as a fault of the server."""
         self._declared: dict[str, Any] = {}
         self._closing = False
         self._listening: asyncio.Task[None] | None = None
@@ -201,7 +202,7 @@ class ServerConnection:
             if self._discovered(discover):
                 return
             if discover.done():
-                discover.exception()
+                discover.exception()  # retrieved, so that asyncio does not log it
             params = initialize_params(self._declared)
             initialize = asyncio.ensure_future(self.ask("initialize", params))
             while not initialize.done():
@@ -212,6 +213,7 @@ class ServerConnection:
                 if self._discovered(discover):
                     return
             reply = initialize.result()
+            # A modern server may refuse initialize before it has answered server/discover.
             if "result" not in reply.body and not discover.done():
                 await asyncio.wait({discover})
                 if self._discovered(discover):
@@ -296,8 +298,8 @@ class ServerConnection:
     ) -> Message:
         """Send a request and return its response, which may be an error response.
 
-        Cancelling the caller cancels the request at the server. The message of the cancellation is
-        the cause, if it is a failure of the server.
+        Cancelling the caller cancels the request at the server. If the cancellation has the cause of
+        a failure as its message, the server's health is told of that failure.
 
         Raises:
             PeerGone: the server ended, or cannot be written to.
@@ -387,7 +389,7 @@ class ServerConnection:
             except PeerGone:
                 return
             except PeerError:
-                pass  # Such as a broken connection.
+                pass  # Such as a broken connection, which is worth another attempt.
             else:
                 if "error" in reply.body:
                     return
@@ -395,7 +397,7 @@ class ServerConnection:
                 delay = LISTEN_AGAIN_S
             await asyncio.sleep(delay)
             delay = min(2 * delay, MAX_LISTEN_AGAIN_S)
-            # Once the next subscription is requested: what changed in between was not announced.
+            # After the next subscription is requested, because changes in between were not announced.
             asyncio.get_running_loop().call_soon(self._announce_missed, wanted)
 
     def _announce_missed(self, wanted: dict[str, Any]) -> None:
@@ -419,6 +421,7 @@ class ServerConnection:
         """Handle a frame of the server."""
         if isinstance(message, Fault):
             self._audience.server_refused(message, line)
+            # The caller must not wait for a response that was dropped.
             ident = message.id if message.id is not None else find_id(line)
             if ident is not None:
                 reason = "the server's answer could not be read safely"
@@ -489,7 +492,7 @@ class _Waiting:
             self.response.set_result(message)
 
     def told(self, message: Message, params: dict[str, Any]) -> None:
-        """Report progress; what a listen is told concerns everybody."""
+        """Report progress; any other notification is for a subscription, which serves everybody."""
         if message.method != PROGRESS:
             self._audience.server_sent(message)
         elif self._on_progress is not None:

@@ -1,4 +1,4 @@
-"""Builds the means to reach a server from its settings: a pool, a command, or a whole upstream."""
+"""Building what reaches a server from its settings: a connection pool, a command or an upstream."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

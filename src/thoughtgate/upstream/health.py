@@ -1,8 +1,7 @@
-"""Whether a server that is reached over HTTP can be used, and which changes of that are told.
+"""Whether a server that is reached over HTTP can be used, and which changes of that are recorded.
 
-A change is recorded, and the record is what the operator's log and ``status`` show. Failures
-that repeat are not changes. A server whose state changes all the time is reported a few times
-per minute, not with every call.
+The operator's log and ``status`` show the recorded changes. Repeated failures are not changes. A
+server whose state changes all the time is reported a few times per minute, not with every call.
 """
 
 from collections import deque
@@ -19,12 +18,12 @@ from thoughtgate.errors import PeerError
 from thoughtgate.gate.clock import monotonic, now
 
 UNKNOWN: Final = "unknown"
-"""No connection was tried yet."""
+"""No connection has been tried yet."""
 UP: Final = "up"
 DOWN: Final = "down"
-"""It cannot be reached."""
+"""The server cannot be reached."""
 DEGRADED: Final = "degraded"
-"""It can be reached, but its last response was no usable answer."""
+"""The server can be reached, but its last response was not a usable answer."""
 
 _DOWN: Final = frozenset({"upstream_connection_failed", "upstream_timeout", "upstream_tls_failed"})
 _DEGRADED: Final = frozenset({"upstream_unauthorized", "upstream_bad_response"})
@@ -48,17 +47,17 @@ class ServerHealth:
         self.failure: PeerError | None = None
         """The last failure, if the server has not answered since."""
         self.is_settled = False
-        """Whether the server is up and that was reported: then an answer changes nothing."""
+        """Whether the server is up and was reported as up, so that another answer changes nothing."""
         self._note = note
         self._reported = (UNKNOWN, "")
         self._since = 0.0
-        """When the failures began that were last reported."""
+        """When the failures began that were reported last."""
         self._changes: deque[float] = deque(maxlen=MAX_CHANGES)
 
     def failed(self, error: PeerError, *, is_call: bool = True) -> None:
         """Note that the server could not be reached or gave no usable answer.
 
-        Servers may refuse streams and notifications as they like, which are not calls.
+        ``is_call`` is False for streams and notifications, which servers may refuse at will.
         """
         state = _state_after(error)
         if not state or (error.kind == "upstream_bad_response" and not is_call):
@@ -77,7 +76,7 @@ class ServerHealth:
             self.answered()
 
     def disconnected(self) -> None:
-        """Note that the gate itself ended the connection: the next one is a start."""
+        """Note that the gate itself ended the connection, so that the next one counts as a start."""
         self.state, self.failure = UNKNOWN, None
         self._reported, self.is_settled = (UNKNOWN, ""), False
 

@@ -1,4 +1,4 @@
-"""An HTTP server that is passed through: each agent request becomes one request to it.
+"""An HTTP server in pass-through: each request of an agent becomes one request to the server.
 
 The server manages its own sessions. ``upstream.http_answer`` reads the responses.
 """
@@ -120,6 +120,7 @@ class HttpUpstream:
         """Send a frame that no client waits for."""
         headers = _session_headers(driver)
         message = frame.message
+        # 2026-07-28: headers repeat the method, the name and some arguments.
         if driver.is_modern and message is not None:
             params = message.body.get("params") or {}
             wanted = tools.of(str(params.get("name")))

@@ -1,4 +1,4 @@
-"""Reads a server's response to one HTTP request.
+"""Reading a server's response to one HTTP request.
 
 A response is read as JSON or as server-sent events. When a request is passed through, every
 message in the response goes through the session, and a message that the session does not
@@ -36,15 +36,15 @@ from thoughtgate.wire.sse import (
 from thoughtgate.wire.unchecked import unchecked
 
 UNCHECKED: Final = 65_536
-"""Bytes of a response below which its limit is not looked up: no server has a smaller one."""
+"""Bytes of a response below which its limit is not looked up: no limit can be set lower."""
 
 _OTHER_FIELDS: Final = 65_536
 """Maximum bytes of an event besides its data."""
 
 _OK: Final = 200
 _PASSED: Final = frozenset({*range(200, 300), *range(400, 600)})
-"""Statuses that are read and passed on. A redirect never is: an agent that follows it would leave
-the gate."""
+"""Statuses that are read and passed on. Redirects are not: an agent that follows one would bypass the
+gate."""
 _FIRST_ERROR: Final = 400
 _NOT_OURS: Final = frozenset({401, 403, 407})
 """Statuses that refuse the gate's credentials; the agent can do nothing about them."""
@@ -53,7 +53,7 @@ _TELLING: Final = frozenset({404, 429, 503})
 
 
 _READ: Final = frozenset({mirror.SESSION, b"retry-after", b"location"})
-"""Headers that are kept apart; the first of each counts."""
+"""Headers that the gate itself reads; the first of each counts."""
 
 
 _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
@@ -73,8 +73,11 @@ _NOT_DOWNSTREAM: Final = mirror.HOP_BY_HOP | {
     b"access-control-expose-headers",
     mirror.SESSION,
 }
-"""Response headers that are not forwarded: they concern the gate's connection or its origin, or send
-the agent, or a web server in front of the gate, elsewhere."""
+"""Response headers that are not forwarded.
+
+They concern the gate's own connection or origin, or would send the agent, or a web server in front
+of the gate, elsewhere.
+"""
 
 
 class _HeadFacts(NamedTuple):
@@ -95,7 +98,7 @@ class _HeadFacts(NamedTuple):
 
 
 class Owner(Protocol):
-    """The sender of the request, who passes the response on."""
+    """The sender of the request, which passes the response on."""
 
     def stream_started(self, status: int, headers: bytes) -> None:
         """Start a stream: the response is one."""
@@ -312,7 +315,7 @@ class HttpLeg(HttpAnswer):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether the agent can fetch the rest of this stream later."""
+        """Whether the agent can fetch the rest of this stream later, since its events have ids."""
         return self._saw_id
 
     def abort(self) -> None:
@@ -358,6 +361,7 @@ class HttpLeg(HttpAnswer):
 
     def _take_event(self, event: Event) -> None:
         outbox = self.driver.outbox
+        # The agent must not find another message in the event than the gate has inspected.
         event = with_one_reading(event)
         if event.id:
             self._saw_id = True
@@ -376,12 +380,13 @@ class HttpLeg(HttpAnswer):
 
     def _end_stream(self, error: PeerError | None = None) -> None:
         """End the stream; a request that is still unanswered fails unless it can be resumed."""
+        # Modern streams cannot be resumed, whether or not their events have ids.
         if self.key is not None and not (self._saw_id and not self.driver.is_modern):
             self._event = Event(b"data:\n\n", None, None)
             error = error or upstream_error("stream_ended")
             if self.driver.feed(not_sent(self.key, error), self):
                 self._health.failed(error)
-            # Still open: the answer is here, and a person decides on the requests in it.
+            # Still open if the answer has arrived and a person decides on the requests in it.
             self._is_awaited = self.driver.is_open(self.key)
         if not self._is_awaited:
             self.driver.stream_ended(self)
@@ -438,8 +443,8 @@ class HttpLeg(HttpAnswer):
             if self._status in _NOT_OURS:
                 self._fail(error)
                 return
-            # The error names no request, so it must be about this one: the session reads it as the
-            # answer, because it may carry requests to the agent, or secrets.
+            # The error names no request, so it is about this one. It passes through the session as
+            # the answer, because it may contain requests to the agent, or secrets.
             line = render({**message.body, "id": self.key})
         if not self.driver.feed(ServerSent(line, now()), self):
             self._fail(error)

@@ -41,13 +41,16 @@ RETRY_S: Final = 1.0
 """The first delay before a stream is reopened, unless the server sets another."""
 MIN_RETRY_S: Final = 0.05
 MAX_RETRY_S: Final = 30.0
-"""The longest delay; a stream that stays open this long counts as a success even if silent."""
+"""The longest delay; a stream that stays open this long counts as a success, even if it is silent."""
 MAX_EVENT_ID: Final = 4096
 """Longest event id that is sent back: servers limit the heads of requests too."""
 
 MAX_RESUMES: Final = 8
-"""Maximum number of consecutive failures to resume a response. A stream that the server opens is
-none, even if it ends without an event: servers may end streams to be polled (2025-11-25)."""
+"""Maximum number of consecutive failures to resume a response.
+
+A stream that the server opens is not a failure, even if it ends without an event: servers may end
+streams so that clients poll (2025-11-25).
+"""
 MAX_DOUBLINGS: Final = 10
 
 REOPEN_S: Final = 30.0
@@ -128,8 +131,8 @@ class HttpCarrier:
         if method != "initialize" and version_in(body.get("params")) is None:
             answer.is_in_session = True
             if self._is_lost:
-                # A response would answer a request of the old session, and a new one is confirmed
-                # by the carrier itself.
+                # Dropped: a response, because its request belongs to the old session, and the
+                # confirmation of a handshake, because the carrier confirms the new session itself.
                 if method and method != INITIALIZED:
                     self._send_later(answer)
                 return
@@ -160,7 +163,7 @@ class HttpCarrier:
             if answer is not None:
                 answer.abort()
         if self._session:
-            # Only a courtesy: the server would expire the session itself.
+            # A courtesy with a short timeout: the server would expire the session itself.
             with contextlib.suppress(PeerError):
                 await self._pool.request(
                     "DELETE", self._known(), timeout_s=1.0, principal=self._principal
@@ -195,7 +198,8 @@ class HttpCarrier:
         if self._closed:
             return
         if self._health is not None and (answer.key is None or self.is_awaited(answer)):
-            # Older servers refuse the probe for their revision in many ways; ``initialize`` follows.
+            # Older servers refuse ``server/discover`` in many ways, which says nothing about their
+            # health; ``initialize`` follows.
             is_call = answer.key is not None and answer.method != "server/discover"
             self._health.failed(error, is_call=is_call)
         if answer is self._stream:
@@ -247,8 +251,8 @@ class HttpCarrier:
     def resends(self, answer: "_Answer") -> bool:
         """Handle a 404; return whether the message is sent again, in a new session.
 
-        The server has refused the session id, so it has not executed the request. That is done
-        once per request, and only for requests: a notification concerns the old session.
+        The server has refused the session id, so it has not executed the request. A request is sent
+        again only once. A notification is not, because it concerns the old session.
         """
         if not answer.session or not self.is_open(answer) or answer.message is None:
             return False
@@ -315,7 +319,7 @@ class HttpCarrier:
         if answer.method != INITIALIZED:
             self._not_reopened(waiting, error)
             return
-        # What waits is sent only now: two POSTs could arrive in either order.
+        # The waiting messages are sent only now: of two POSTs, either could arrive first.
         self._is_lost = False
         self._listen()
         for one in waiting:
@@ -323,7 +327,7 @@ class HttpCarrier:
             self._post(one)
 
     def _not_reopened(self, waiting: list["_Answer"], error: PeerError) -> None:
-        """Fail what waits; the next message tries again, and so does the server's stream."""
+        """Fail the waiting messages; the next message tries again, and so does the GET stream."""
         stream = self._stream
         if stream is not None:
             stream.abort()
@@ -350,7 +354,7 @@ class HttpCarrier:
         if not stream.has_no_stream:
             self._open_later(stream)
         elif stream.is_missing and stream.was_open and self._session:
-            # It was there before, so the server has forgotten the session rather than the stream.
+            # There was a stream before, so the 404 means that the server has forgotten the session.
             self._reopen()
         else:
             self._stream = None
@@ -360,6 +364,7 @@ class HttpCarrier:
         answer.timer = loop.call_later(answer.next_delay(), self._get, answer)
 
     def _get(self, answer: "_Answer") -> None:
+        # A response of an old session cannot be resumed in the new one.
         if answer is not self._stream and answer.session != self._session:
             answer.stop_resuming()
             self.over(answer, upstream_error("session_lost"))
@@ -497,6 +502,7 @@ class _Answer(HttpAnswer):
             self._last = event.id
             self._saw_id = 0 < len(event.id) <= MAX_EVENT_ID
         if found := _RETRY.search(event.raw):
+            # With a lower bound: a server that sets 0 would be asked in a tight loop.
             self._retry_s = max(int(found[1]) / 1000, MIN_RETRY_S)
         if event.data and event.is_message and not self.is_over:
             line = one_line(event.data)

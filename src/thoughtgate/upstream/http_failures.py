@@ -1,4 +1,4 @@
-"""Names for HTTP responses that are no usable answer: statuses, redirects, times to retry."""
+"""Errors for HTTP responses that are not usable answers: statuses, redirects, times to retry."""
 
 import time
 from typing import Final
@@ -43,7 +43,7 @@ def status_error(
 def redirect_origin(location: bytes) -> str:
     """Return scheme, host and port of a Location header; empty for a path, or if unreadable.
 
-    The rest may contain credentials or codes.
+    The rest is left out of messages, because it may contain credentials or codes.
     """
     try:
         parts = urlsplit(location.decode("ascii").strip())

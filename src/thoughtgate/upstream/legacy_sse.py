@@ -1,9 +1,9 @@
 """Servers of the HTTP+SSE transport (revision 2024-11-05), behind the interface of a pool.
 
-Such a server is asked with GET for a stream, whose first event names the address for POSTs; every
-answer comes on that stream. This module translates: whoever uses the pool sends the requests of
-Streamable HTTP and gets its responses, so the rest of the gate knows only one transport. A stream
-is a session: ``initialize`` opens one, and a session whose stream has ended is answered with 404.
+Such a server offers a stream in response to a GET. The first event names the address for POSTs, and
+every answer comes on that stream. This module translates: the users of the pool send the requests of
+Streamable HTTP and get its responses, so the rest of the gate knows only one transport. A stream is
+a session: ``initialize`` opens one, and requests in a session whose stream has ended get a 404.
 
 In ``auto`` mode, a server counts as one of this kind if it refuses to take ``initialize`` by POST
 and then opens such a stream (2025-11-25, transports, backwards compatibility).
@@ -39,15 +39,15 @@ MAX_ENDPOINT: Final = 8192
 
 MAX_SESSIONS: Final = 10_000
 SESSION_IDLE_S: Final = 1800.0
-"""A session that was not used for this long is closed when another one is opened: an agent that has
-left does not say so."""
+"""A session that was unused for this long is closed when another one is opened, because agents may
+leave without ending theirs."""
 
 MAX_EARLY: Final = 64
 """Maximum number of messages that are kept for an agent that has no stream open."""
 MAX_EARLY_BYTES: Final = 1_048_576
 
 MAX_HELD: Final = 65_536
-"""Maximum bytes that are kept of a refusal while the other transport is tried."""
+"""Maximum bytes of a refusal that are kept while the other transport is tried."""
 
 _UNAUTHORIZED: Final = 401
 _NOT_STREAMABLE: Final = frozenset({400, 404, 405})
@@ -62,7 +62,7 @@ _JSON_HEAD: Final = ResponseHead(200, [_JSON])
 _STREAM_HEAD: Final = ResponseHead(200, [_STREAM])
 _VISIBLE: Final = re.compile(rb"[!-~]+")
 _PREFIX: Final = re.compile(rb"[A-Z]+ (http://[^/]+)?")
-"""The beginning of a request line, with what a proxy needs before the path."""
+"""The beginning of a request line: the method and, for a proxy, the origin before the path."""
 
 
 class LegacyExchange(ClientExchange):
@@ -74,7 +74,7 @@ class LegacyExchange(ClientExchange):
         super().__init__(receiver, b"")
         self.limit = limit
         self.inner: ClientExchange | None = None
-        """The exchange that the response comes from, if the server turns out to be a newer one."""
+        """The exchange that brings the response, if the server turns out to speak Streamable HTTP."""
         self.key: RequestId | None = None
         self.streams = False
         """Whether the response has begun as a stream."""
@@ -117,7 +117,7 @@ class LegacyExchange(ClientExchange):
         """Give the receiver a whole response."""
         if self.receiver is not None:
             self.receiver.started(head)
-        # Looked up again: a receiver may give up, or have a body decompressed.
+        # Looked up again: the receiver may have given up, or put a decompressor in its place.
         if self.receiver is not None and body:
             self.receiver.received(body)
         self.finish()
@@ -159,6 +159,7 @@ class LegacySse:
     def take(self, head: bytes, body: bytes, receiver: Receiver, principal: str) -> ClientExchange:
         """Send a request."""
         method = head[: head.find(b" ")]
+        # Only a body that contains the word is parsed: this is the path of every request.
         if method == b"POST" and b'"initialize"' in body:
             message = _message_in(body)
             if message.get("method") == "initialize":
@@ -258,8 +259,8 @@ class Opening:
 class _Attempt:
     """Receives a response of a server whose transport is not known yet.
 
-    Only ``initialize`` is tried with the other transport, but the success of any POST tells which one
-    it is. That of a GET does not: both have streams.
+    Only ``initialize`` is tried with the other transport, but the success of any POST proves that the
+    server speaks Streamable HTTP. The success of a GET does not, because both transports have streams.
     """
 
     def __init__(
@@ -317,7 +318,7 @@ class LegacySession(HttpAnswer):
         self._opening: Opening | None = opening
         self._head: ResponseHead | None = None
         self._target = b""
-        """Where POSTs go, once the server has said it."""
+        """The path for POSTs, once the server has named it."""
         self._pending: dict[RequestId, LegacyExchange] = {}
         self._listener: LegacyExchange | None = None
         """The response that carries messages that belong to no request."""
@@ -338,7 +339,7 @@ class LegacySession(HttpAnswer):
 
     @property
     def is_busy(self) -> bool:
-        """Whether anybody waits for something of this session."""
+        """Whether anybody waits for a message of this session."""
         return bool(self._pending) or self._listener is not None or self._opening is not None
 
     # Requests of this session.
@@ -348,6 +349,7 @@ class LegacySession(HttpAnswer):
         self.used_at = monotonic()
         ident = sent.message.get("id") if "method" in sent.message else None
         key = ident if type(ident) is str or type(ident) is int else None
+        # Two requests with one id could not be told apart on the stream.
         if key is not None and key in self._pending:
             _soon(exchange, ResponseHead(400, []))
             return
@@ -387,7 +389,7 @@ class LegacySession(HttpAnswer):
     # The stream; see ``HttpAnswer``.
 
     def started(self, head: ResponseHead) -> None:
-        """Keep the head of a refusal, which is the response to ``initialize`` then."""
+        """Keep the head, which becomes the response to ``initialize`` if it is a refusal."""
         self._head = head
         super().started(head)
 
@@ -420,7 +422,7 @@ class LegacySession(HttpAnswer):
     def _read_endpoint(self, event: Event) -> bytes:
         """Return the path for POSTs; nothing unless it is on the server that was configured."""
         data, origin = event.data or b"", self._route.pool.origin
-        # Not left to ``urljoin``, which takes out line ends and tabs.
+        # Checked first, because ``urljoin`` removes line breaks and tabs without an error.
         if event.name != b"endpoint" or len(data) > MAX_ENDPOINT or not _VISIBLE.fullmatch(data):
             return b""
         base = f"{origin.scheme}://{origin.authority}{origin.target}"
@@ -428,6 +430,7 @@ class LegacySession(HttpAnswer):
             named = parse_origin(urljoin(base, data.decode("ascii")))
         except ValueError:
             return b""
+        # The gate's credentials for this server must not be sent to another one of its choice.
         is_same = replace(named, target=origin.target) == origin
         return named.target.encode("ascii") if is_same else b""
 
@@ -436,7 +439,7 @@ class LegacySession(HttpAnswer):
         if isinstance(message, Message):
             is_answer, ident = message.shape == RESPONSE, message.id
         else:
-            # Unreadable, perhaps on purpose: whoever waits for it refuses it.
+            # Unreadable, perhaps on purpose. The receiver of the request refuses it.
             is_answer, ident = True, find_id(line)
         exchange = self._pending.pop(ident, None) if is_answer and ident is not None else None
         if exchange is None:
@@ -482,7 +485,10 @@ class LegacySession(HttpAnswer):
             opening.exchange.lose(error or upstream_error("answer_timeout"))
 
     def _refuses_credentials(self, error: PeerError | None) -> bool:
-        """Tell whether the stream needs credentials: then that counts, not that POST is no way."""
+        """Tell whether the stream was refused for lack of credentials, which explains the failure.
+
+        The refusal of the POST would only say that the server does not take POSTs there.
+        """
         if error is not None:
             return error.kind == "upstream_unauthorized"
         return self._head is not None and self._head.status == _UNAUTHORIZED
@@ -498,7 +504,7 @@ class LegacySession(HttpAnswer):
 
 
 class _Posted:
-    """Receives the response to a POST, which only says whether the server took the message."""
+    """Receives the response to a POST, which only says whether the server accepted the message."""
 
     def __init__(self, session: LegacySession, exchange: LegacyExchange) -> None:
         self._session = session
@@ -506,7 +512,7 @@ class _Posted:
         self._is_refused = False
 
     def started(self, head: ResponseHead) -> None:
-        """Pass on a refusal, and that a message was taken that gets no answer."""
+        """Pass on a refusal, or respond at once to a message that gets no answer."""
         self._is_refused = head.status not in _TAKEN
         if self._is_refused:
             self._session.forget(self._exchange)

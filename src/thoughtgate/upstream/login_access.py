@@ -1,4 +1,4 @@
-"""Credentials that are loaded when a server first wants them: most servers never do.
+"""Credentials that are loaded when a server first asks for a login, which most servers never do.
 
 The OAuth package is imported then, and not when a gate starts.
 """
@@ -54,9 +54,9 @@ class LoginAccess:
         return LazyCredentials(self, server)
 
     def is_personal(self, server: ServerSettings) -> bool:
-        """Return whether requests to a server carry the login of the principal they are for.
+        """Return whether requests to a server carry the login of their principal.
 
-        Without OAuth in the config, that is known after the server has asked for a login.
+        Without OAuth in the config, this is known only after the server has asked for a login.
         """
         auth = server.auth
         if not server.url or (auth is not None and auth.grant == CLIENT_CREDENTIALS):
@@ -79,9 +79,9 @@ class LoginAccess:
 
 
 class LazyCredentials:
-    """The credentials of a server, which sends no login until it asks for one.
+    """The credentials of one server; requests carry no login until the server asks for one.
 
-    It is an ``Authorizer``; see ``transports.authorized_pool``.
+    This is an ``Authorizer``; see ``transports.authorized_pool``.
     """
 
     def __init__(self, access: LoginAccess, server: ServerSettings) -> None:
@@ -92,7 +92,7 @@ class LazyCredentials:
         self._before = None if server.auth is not None else b""
 
     def header(self, principal: str) -> bytes | None:
-        """Return the header line to send; empty for none, None if it must be obtained first."""
+        """Return the header line to send, empty for none; None if it must be obtained first."""
         return self._before if self._real is None else self._real.header(principal)
 
     async def obtain(self, principal: str) -> bytes:

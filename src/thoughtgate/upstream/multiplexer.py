@@ -1,4 +1,4 @@
-"""Shares one stdio server among many callers, by translating ids and progress tokens.
+"""Sharing one stdio server among many callers, by translating ids and progress tokens.
 
 Every request gets a number that is unique on the pipe, and its own id back in the response,
 so that two agents that both use id 1 cannot read each other's responses. The handshake of
@@ -78,9 +78,9 @@ class Multiplexer(ServerRunner):
         self._listeners: dict[SessionDriver, Listener] = {}
         self._watched: dict[SessionDriver, set[str]] = {}
         """The resources that each agent has subscribed to."""
-        self._greeting: asyncio.Task[None] | None = None
+        self._handshaking: asyncio.Task[None] | None = None
         """The handshake in progress."""
-        self._welcome: dict[str, Any] | None = None
+        self._result: dict[str, Any] | None = None
         """The server's result of the handshake."""
         self.handshake: dict[str, Any] | None = None
         """The params of an ``initialize`` that the gate sends for an agent that sent it elsewhere."""
@@ -89,10 +89,10 @@ class Multiplexer(ServerRunner):
         self._is_confirmed = False
         """Whether a process of a single session was told that its handshake is complete."""
         self._opened_with: dict[str, Any] | None = None
-        """The params of the ``initialize`` that a process has answered: the next one gets them too."""
+        """The params of the ``initialize`` that the process has answered; the next one gets them too."""
         self._waiting: list[Callable[[], object]] = []
         self.tasks = SharedTasks() if is_shared else None
-        """Whose the server's tasks are, if it cannot tell its agents apart."""
+        """The owners of the server's tasks, if the server cannot tell its agents apart."""
 
     # Start and stop; see ``ServerRunner``.
 
@@ -107,30 +107,30 @@ class Multiplexer(ServerRunner):
         if self._opened_with is None:
             return
         try:
-            self._welcome = await connection.initialize("", self._opened_with)
+            self._result = await connection.initialize("", self._opened_with)
         except BaseException:
             await connection.close()
             raise
         self._is_confirmed = True
 
     def _came_up(self, connection: ServerConnection) -> None:
-        if self._welcome is None:
+        if self._result is None:
             return
-        for line in map(render, changed_lists(self._welcome)):
+        for line in map(render, changed_lists(self._result)):
             message = read_frame(line)
             if isinstance(message, Message):
                 self._spread(message, {})
         spawn(self._subscribe_again(connection))
 
     async def _subscribe_again(self, connection: ServerConnection) -> None:
-        """Subscribe a new process to what the agents follow."""
+        """Subscribe a new process to the resources that the agents follow."""
         with contextlib.suppress(PeerError, PeerGone, TimeoutError):
             for uri in sorted(set().union(*self._watched.values())):
                 async with asyncio.timeout(self.settings.timeout_s):
                     await connection.ask("resources/subscribe", {"uri": uri})
 
     def _went_down(self, gone: PeerGone) -> None:
-        self._welcome = None
+        self._result = None
         self._is_confirmed = False
         for line in list(self._lines.values()):
             line.failed(gone)
@@ -150,16 +150,17 @@ class Multiplexer(ServerRunner):
         if self._is_shared and not line.driver.is_modern:
             if message.method == "initialize":
                 version = params.get("protocolVersion")
-                self._greet(version if type(version) is str else LATEST_LEGACY)
-                self._when_welcome(lambda: self._tell_welcome(line))
+                self._begin_handshake(version if type(version) is str else LATEST_LEGACY)
+                self._after_handshake(lambda: self._answer_initialize(line))
                 return
-            self._greet(LATEST_LEGACY)
+            self._begin_handshake(LATEST_LEGACY)
         elif self.is_spread and not line.driver.is_modern:
             self._complete_handshake(message.method)
-        self._when_welcome(lambda: self._send(line, message))
+        self._after_handshake(lambda: self._send(line, message))
 
     def send_notice(self, driver: SessionDriver, message: Message) -> None:
         """Send an agent's notification or response."""
+        # The process was told after its only handshake.
         if self._is_shared and message.method == INITIALIZED:
             return
         if self.is_spread and not driver.is_modern:
@@ -178,7 +179,7 @@ class Multiplexer(ServerRunner):
             body = {**body, "params": {**params, "requestId": line.number}}
         if message.shape != NOTIFICATION and self._is_shared:
             return  # A shared server sends agents no requests, so no response is expected.
-        self._when_welcome(lambda: self._say(body))
+        self._after_handshake(lambda: self._say(body))
 
     def initialized(self, params: dict[str, Any]) -> None:
         """Note that the process of a session has answered the agent's own handshake."""
@@ -249,22 +250,22 @@ class Multiplexer(ServerRunner):
 
     # The handshake of a shared server.
 
-    def _greet(self, version: str) -> None:
+    def _begin_handshake(self, version: str) -> None:
         connection = self.upstream
-        if connection is not None and self._greeting is None and self._welcome is None:
-            self._greeting = spawn(self._shake_hands(connection, version))
+        if connection is not None and self._handshaking is None and self._result is None:
+            self._handshaking = spawn(self._shake_hands(connection, version))
 
     def _complete_handshake(self, method: str) -> None:
-        """Send a process of a single session what other gates got of the agent's handshake."""
+        """Send a process of a single session the part of the handshake that other gates received."""
         if self.handshake is not None:
-            self._greet(str(self.handshake["protocolVersion"]) or LATEST_LEGACY)
+            self._begin_handshake(str(self.handshake["protocolVersion"]) or LATEST_LEGACY)
         elif method not in {"initialize", "ping"} and not self._is_confirmed:
             self._is_confirmed = True
             self._say({"jsonrpc": "2.0", "method": INITIALIZED})
 
     async def _shake_hands(self, connection: ServerConnection, version: str) -> None:
         result = None
-        # Whoever waits is told that the server does not run, and the next request tries again.
+        # On failure, the waiting requests fail because there is no result, and the next one retries.
         with contextlib.suppress(PeerError, PeerGone):
             # The gate cannot tell for which agent a request of a shared server is meant, so it
             # declares no client capabilities.
@@ -272,25 +273,25 @@ class Multiplexer(ServerRunner):
             result = await connection.initialize(version, params)
             self._opened_with = params
         # The process may have ended since it answered.
-        self._welcome = result if connection is self.upstream else None
-        self._greeting = None
+        self._result = result if connection is self.upstream else None
+        self._handshaking = None
         waiting, self._waiting = self._waiting, []
         for action in waiting:
             action()
 
-    def _when_welcome(self, action: Callable[[], object]) -> None:
-        if self._greeting is None:
+    def _after_handshake(self, action: Callable[[], object]) -> None:
+        if self._handshaking is None:
             action()
         elif len(self._waiting) < MAX_WAITING:
             self._waiting.append(action)
 
-    def _tell_welcome(self, line: "ChildLine") -> None:
+    def _answer_initialize(self, line: "ChildLine") -> None:
         if line.is_over:
             return
-        if self._welcome is None:
+        if self._result is None:
             line.failed(self._not_running())
             return
-        line.hear({"jsonrpc": "2.0", "id": line.key, "result": self._welcome})
+        line.hear({"jsonrpc": "2.0", "id": line.key, "result": self._result})
 
     # Callbacks of the connection; see ``client.Audience``.
 
@@ -301,7 +302,7 @@ class Multiplexer(ServerRunner):
             return
         params = message.body.get("params") or {}
         meta = params.get(META)
-        # A subscription that nobody has any more concerns nobody.
+        # With a subscription's id, the message is for a subscription that no longer exists.
         if type(meta) is not dict or meta.get(SUBSCRIPTION_KEY) is None:
             self._spread(message, params)
 
@@ -346,7 +347,7 @@ class Multiplexer(ServerRunner):
             elif message.method == "notifications/resources/updated":
                 wanted = type(uri) is str and uri in self._watched.get(driver, ())
             else:
-                # Any other, such as a log message, does not say whose call caused it.
+                # Other notifications, such as log messages, do not say whose call caused them.
                 is_alone = len(self._listeners) == 1 and self.may_hear(driver.principal)
                 wanted = message.method in LISTS_CHANGED or is_alone
             if wanted:
@@ -433,7 +434,7 @@ class ChildLine:
         outbox = self.driver.outbox
         if frame.carries != ANSWER:
             if self._opens_session:
-                # This message turns the response into a stream, and the id is in its head.
+                # This message turns the response into a stream, whose head contains the session id.
                 self._name_session()
             outbox.later(self._owner.told, frame.data)
             return

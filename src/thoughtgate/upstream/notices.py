@@ -1,14 +1,14 @@
 """Requests to an HTTP server whose responses nobody waits for: notifications, replies, refusals.
 
-A server could leave every one of them unanswered, and cause further ones, such as the refusals of
-its own requests. So only a limited number of them stays open.
+A server could leave all of them unanswered, and cause more of them, such as refusals of its own
+requests. Therefore only a limited number stays open.
 """
 
 from collections import deque
 from typing import Final, Protocol
 
 MAX_NOTICES: Final = 256
-"""Maximum number of open ones per server; each keeps a connection."""
+"""Maximum number of open notices per server; each occupies a connection."""
 
 
 class Notice(Protocol):
@@ -33,9 +33,9 @@ class Notices:
         return len(self._open)
 
     def add(self, notice: Notice) -> None:
-        """Add a notice that was just sent; above the limit, the oldest is given up.
+        """Add a notice that was just sent; above the limit, give up the oldest.
 
-        The server has had the most time to read it.
+        The oldest is the one that the server has had the most time to read.
         """
         self._open.append(notice)
         if len(self._open) <= self._limit:

@@ -1,4 +1,4 @@
-"""The last lines that a server wrote to its standard error, kept for the operator."""
+"""The last lines of a server's standard error, kept for the operator."""
 
 from collections import deque
 from typing import Final

@@ -1,4 +1,4 @@
-"""Starts one server when it is needed, notices when it ends, restarts it, and stops it.
+"""Starting one server when it is needed, noticing its end, restarting and stopping it.
 
 ``core.server_lifecycle`` defines the states and their transitions; this module executes,
 logs and records them. Subclasses talk to the server: ``upstream.supervisor`` negotiates,
@@ -52,7 +52,10 @@ from thoughtgate.upstream.health import ServerHealth
 from thoughtgate.upstream.server_log import ServerLog
 
 WORTH_WAITING_S: Final = 2.5
-"""A call waits for a restart within this time; if the restart is later, it fails at once."""
+"""A call waits for a restart that is due within this time; otherwise it fails at once."""
+
+STOPPING_POLL_S: Final = 0.02
+"""How often a start is tried while the server is still being stopped, and cannot be started."""
 
 MAX_NOISE: Final = 5000
 NOISE_S: Final = 10.0
@@ -80,6 +83,8 @@ class ServerRunner:
         """The connection, if there is one."""
         self._start: asyncio.Task[ServerConnection] | None = None
         self._restart: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        """Ends the process of a connection that became unusable."""
         self._stopping = asyncio.Lock()
         self.health = ServerHealth(settings.id, note)
         """Whether a server that is reached over HTTP answers; unused for a process."""
@@ -114,7 +119,7 @@ class ServerRunner:
             self._users.add(principal)
 
     def may_hear(self, principal: str) -> bool:
-        """Whether what the server says unasked can be about no other principal's calls.
+        """Whether an unsolicited message of the server cannot be about another principal's call.
 
         A log message does not say whose call it is about, and may contain that call's data.
         """
@@ -158,7 +163,7 @@ class ServerRunner:
         while self._start is None:
             await self._may_start(by_hand=by_hand)
             if self._start is None and not self._begin(TOLD_TO_START if by_hand else WANTED):
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(STOPPING_POLL_S)
         start = self._start
         try:
             # Others may wait for the same start, so it must survive the cancellation of one.
@@ -207,7 +212,7 @@ class ServerRunner:
             exit_code = connection.exit_code if isinstance(error, ServerExited) else None
             failure = _start_failure(error, exit_code)
             if failure.cause == LOGIN_REQUIRED:
-                # Trying again by itself would not help, and the next call after a login must work.
+                # No automatic restart, which would not help; the next call after a login starts it.
                 self.upstream, self.failure = None, failure
                 self._move(NEEDS_LOGIN, str(failure))
                 raise repeated(failure, str(failure)) from None
@@ -234,6 +239,8 @@ class ServerRunner:
         """Stop the server; if stopped by hand, it stays down until it is started by hand."""
         async with self._stopping:
             await finish(self._restart, self._start)
+            if self._closing is not None:
+                await asyncio.wait([self._closing])  # its errors are logged, and must not stop this
             if not self._move(TOLD_TO_STOP if by_hand else UNUSED):
                 return
             connection, self.upstream = self.upstream, None
@@ -259,7 +266,7 @@ class ServerRunner:
         if self.standing.state != RUNNING or connection is None:
             return
         self.upstream = None
-        spawn(connection.close())
+        self._closing = spawn(connection.close())
         failure = PeerError(gone.kind, str(gone), gone.cause)
         self._break(failure, connection.exit_code)
         self._went_down(gone)
@@ -298,8 +305,8 @@ class ServerRunner:
         if moved is None:
             return False
         self.standing = moved
-        # Only info: the record of a server's end also warns the operator. Attempts that fail for the
-        # same reason as before are no news.
+        # Not a warning: the record of the server's end already warns the operator. Attempts that
+        # fail for the same reason as before are logged for debugging only.
         is_retry = bool(before.reason) and moved.reason in {"", before.reason}
         is_repeated = is_retry and event in {WANTED, BROKE, NEEDS_LOGIN}
         said = moved.reason if event in {BROKE, NEEDS_LOGIN} else ""
@@ -318,7 +325,7 @@ class ServerRunner:
         return True
 
     def _note_reached(self, event: str) -> None:
-        """Note whether a server is reached that has no process here."""
+        """Update the health of a server that is reached by a URL."""
         if event == CAME_UP:
             self.health.answered()
         elif event in {BROKE, NEEDS_LOGIN} and self.failure is not None:
@@ -339,7 +346,7 @@ class ServerRunner:
 
 
 def _start_failure(error: PeerError | PeerGone, exit_code: int | None = None) -> PeerError:
-    """Return the error of a start that failed; one with a name of its own keeps it."""
+    """Return the error of a start that failed; an error that has a cause keeps it."""
     if isinstance(error, PeerError) and error.cause:
         return error
     cause = "exited" if isinstance(error, ServerExited) else "start_failed"

@@ -1,7 +1,8 @@
-"""Whose the tasks of a shared stdio server are.
+"""The owners of the tasks of a shared stdio server.
 
-The server takes all agents for one, so it would list, return and cancel the tasks of one for
-every other. The gate therefore remembers who was given which task id, and lets nobody else use it.
+To the server, all agents are one client, so it would list, return and cancel the tasks of one agent
+for every other. The gate therefore remembers which agent was given which task id, and lets no other
+agent use it.
 """
 
 from collections import OrderedDict
@@ -13,7 +14,7 @@ from thoughtgate.wire.methods import TASK_METHODS, TASKS_LIST
 from thoughtgate.wire.revisions import META
 
 MAX_TASKS: Final = 10_000
-"""Tasks that are remembered per server; the oldest are forgotten, and nobody can use them then."""
+"""Maximum tasks that are remembered per server. The oldest are forgotten, and cannot be used then."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 """The member of ``_meta`` that names the task which a message is about (2025-11-25)."""
@@ -32,7 +33,7 @@ class SharedTasks:
         self._owners: OrderedDict[str, _Owner] = OrderedDict()
 
     def may_use(self, driver: SessionDriver, method: str, params: dict[str, Any]) -> bool:
-        """Tell whether an agent may send a request: not if it names the task of somebody else."""
+        """Tell whether an agent may send a request: not if it names another principal's task."""
         if method not in TASK_METHODS or method == TASKS_LIST:
             return True
         ident = params.get("taskId")
@@ -62,6 +63,7 @@ class SharedTasks:
         return all(self._is_own(driver, one) for one in named) if named else None
 
     def _remember(self, ident: str, driver: SessionDriver) -> None:
+        # The first owner stays: a server must not hand a task over by returning its id again.
         if ident not in self._owners:
             self._owners[ident] = _Owner(driver.principal, ref(driver))
             if len(self._owners) > self._limit:

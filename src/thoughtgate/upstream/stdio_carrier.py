@@ -1,4 +1,4 @@
-"""Transports frames to and from a server that runs as a child process."""
+"""The carrier for a server that runs as a child process: one frame per line."""
 
 import logging
 from typing import Any, Final
@@ -78,7 +78,7 @@ class StdioCarrier:
 
     async def close(self) -> None:
         """Stop the process and everything it started; ignore further output."""
-        # First, so that the end of the process is not reported as a failure.
+        # Before the process ends, so that its end is not reported as a failure.
         self._receiver = None
         child = self._child
         if child is not None:

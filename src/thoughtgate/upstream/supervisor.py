@@ -28,7 +28,7 @@ MAX_PAGES: Final = 1000
 IDLE_LOOK_S: Final = 1.0
 
 LIST_AGAIN_S: Final = 5.0
-"""How long a failed list counts for calls that waited for it, instead of being fetched again."""
+"""How long after a failure a list is not fetched again for calls that wait for it."""
 
 LISTED_BY: Final[dict[str, str]] = {
     "tools/list": "tools",
@@ -42,7 +42,7 @@ LISTED_BY: Final[dict[str, str]] = {
 class Owner(Protocol):
     """The part of the hub that a supervisor needs.
 
-    It is typed with ``Any`` because it gets back the subclass that it made.
+    ``server`` is typed with ``Any`` because the hub gets back its own subclass of ``Supervisor``.
     """
 
     def note(self, record: Record) -> None:
@@ -89,7 +89,7 @@ class Supervisor(ServerRunner):
         self._stale: set[str] = set()
         self._listing: dict[str, asyncio.Task[Offer]] = {}
         self._failed_at: dict[str, float] = {}
-        """When each list last failed; empty for lists that did not."""
+        """When the last fetch of a list failed, for the lists of which it did."""
         self._list_errors: dict[str, BaseException] = {}
         """Why each list last failed."""
 
@@ -102,7 +102,7 @@ class Supervisor(ServerRunner):
         return method in self._offers and method not in self._stale
 
     def has_just_failed(self, method: str) -> bool:
-        """Return whether a list was fetched in vain a moment ago."""
+        """Return whether a list could not be fetched a moment ago."""
         failed_at = self._failed_at.get(method)
         return failed_at is not None and monotonic() - failed_at < LIST_AGAIN_S
 
@@ -184,13 +184,11 @@ class Supervisor(ServerRunner):
 
     async def _watch_idleness(self) -> None:
         while self.standing.state == RUNNING:
-            upstream = self.upstream
-            busy = upstream is not None and upstream.open_requests > 0
-            idle = monotonic() - self.used_at
-            if not busy and not self.subscribed and idle >= self.settings.idle_s:
+            idle_s = monotonic() - self.used_at
+            if self.is_idle and idle_s >= self.settings.idle_s:
                 await self.stop(by_hand=False)
                 return
-            await asyncio.sleep(min(IDLE_LOOK_S, max(0.05, self.settings.idle_s - idle)))
+            await asyncio.sleep(min(IDLE_LOOK_S, max(0.05, self.settings.idle_s - idle_s)))
 
     # Lists.
 
@@ -240,6 +238,7 @@ class Supervisor(ServerRunner):
 
     async def _list(self, method: str) -> Offer:
         upstream = await self.ready()
+        # Before the request, so that a change that is announced meanwhile marks the list again.
         self._stale.discard(method)
         if LISTED_BY[method] not in upstream.capabilities:
             self._offers[method] = NOTHING
@@ -294,7 +293,7 @@ class Supervisor(ServerRunner):
         return None
 
     def unfollow(self, uri: str, trace: str = "") -> None:
-        """Note that one client no longer follows a resource."""
+        """Note that one client no longer follows a resource; the last one ends the subscription."""
         left = self.subscribed.get(uri, 0) - 1
         if left > 0:
             self.subscribed[uri] = left

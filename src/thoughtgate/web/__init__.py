@@ -1,1 +1,1 @@
-"""The console and the admin API."""
+"""The console: the web pages where reviewers decide approval requests and watch the gates."""

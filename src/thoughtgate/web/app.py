@@ -88,7 +88,7 @@ def make_app(context: ConsoleContext, port: int) -> ASGIApp:
 
 
 def _routes(context: ConsoleContext) -> list[Route]:
-    """Return the addresses of all pages and forms."""
+    """Return the routes of all pages and forms."""
 
     def page(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context))
@@ -96,6 +96,7 @@ def _routes(context: ConsoleContext) -> list[Route]:
     def form(path: str, endpoint: Endpoint) -> Route:
         return Route(path, partial(endpoint, context), methods=["POST"])
 
+    # The first route that matches serves a request, so fixed addresses precede those with an id.
     return [
         page("/login/{code}", sign_in),
         form("/logout", sign_out),

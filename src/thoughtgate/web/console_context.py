@@ -71,7 +71,7 @@ class ConsoleContext:
     location: StoreLocation | None = None
     """The store of this console."""
     find_agent_reason: Callable[[], str] = str
-    """Returns why nothing can be decided here: an agent started this console. Empty if it did not."""
+    """Returns why nothing can be decided here, if an agent started this console; else empty."""
     loaded: Loaded | None = None
     """The config of this console; None if there is none."""
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class ConsoleContext:
         )
 
     def reviewer(self, request: Request) -> Reviewer:
-        """Return who sent a request: with a verified token, or the user of this machine."""
+        """Return who sent a request: the subject of a verified token, or the user of this machine."""
         found = signed_in(request)
         return found.reviewer if found is not None else Reviewer(self.approvals.by)
 
@@ -140,7 +140,7 @@ class ConsoleContext:
             if session is not None and self.sessions.spend(session, form.get("token", ""), *about):
                 return True
         except StoreError:
-            # Whether it was submitted before is unknown.
+            # Nobody knows whether it was submitted before, so it is not accepted.
             self.refused("the store of used forms cannot be reached", request.url.path)
             return False
         self.refused("form altered, replayed or out of date", request.url.path)

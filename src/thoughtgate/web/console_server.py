@@ -204,7 +204,7 @@ def _server_context(settings: ConsoleSettings, file: str | None) -> ssl.SSLConte
             lambda text: complain(f"console.tls: {text}"),
         )
     except (OSError, ValueError) as error:
-        # The text of such an error names neither the file nor its content.
+        # Only the system's own text, which contains nothing of the key.
         problem = f"cannot be used: {error.strerror if isinstance(error, OSError) else error}"
         raise ConfigError([Problem("console.tls", problem, file or "")]) from None
 

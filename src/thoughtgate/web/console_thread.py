@@ -34,7 +34,7 @@ def console_in_thread(
 ) -> Iterator[None]:
     """Run a console until the context ends, if the config enables it and somebody can sign in.
 
-    An agent that starts a gate, with a terminal or an issuer of its own, gets no console.
+    If an agent starts the gate, there is no console, even with a terminal or sign-in of its own.
     ``refused`` receives the reason and the path of refused requests, and the URL of the console.
     """
     settings = loaded.settings.console

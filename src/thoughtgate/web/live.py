@@ -36,7 +36,7 @@ MAX_ROWS: Final = 100
 
 
 FIGURES_EVERY_S: Final = 2.0
-"""How often the figures of an overview are reported as changed, at most."""
+"""Minimum time between two reports that the figures of an overview have changed."""
 
 
 class LiveStream:
@@ -70,6 +70,7 @@ class LiveStream:
             news = await run_in_threadpool(self._context.record.follow)
         figures = Figures(self._context) if query.get("figures") == "1" else None
         rev, silent_s, untidy_s = -1, 0.0, 0.0
+        # Milliseconds after which the browser opens another stream when this one has ended.
         yield "retry: 1500\n\n"
         while await run_in_threadpool(self._is_signed_in, request):
             untidy_s += LOOK_EVERY_S
@@ -105,7 +106,7 @@ class LiveStream:
         except StoreError:
             return False  # the browser opens another stream
         who = signed_in(request)
-        # A stream brings no new token: the browser opens another when this one ends.
+        # A stream cannot send a new token; the browser opens another stream when this one ends.
         until = session.expires_at if who is None else min(session.expires_at, who.until)
         return self._context.approvals.clock() < until
 

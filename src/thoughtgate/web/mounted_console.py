@@ -17,7 +17,7 @@ from thoughtgate.web.sign_in.console_sessions import open_sessions
 class MountedConsole:
     """A console that is created on the first request. Runs on the gate's event loop."""
 
-    def __init__(  # noqa: PLR0917  the first five are as of every console
+    def __init__(  # noqa: PLR0917 - the first five are those of every console
         self,
         loaded: Loaded,
         environ: Mapping[str, str],
@@ -44,6 +44,7 @@ class MountedConsole:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        # Several requests may arrive before the console exists: only the first one creates it.
         async with self._making:
             if self._app is None:
                 self._app = await asyncio.to_thread(self._make)

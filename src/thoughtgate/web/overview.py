@@ -1,6 +1,6 @@
-"""The overview: what the gates did in a period, what waits, what changed, and how servers are.
+"""The overview: calls in a period, pending requests, changed definitions, and servers' states.
 
-Every number leads to the calls that it counts: the page uses the filters of the calls page.
+Every number links to the calls that it counts: the page uses the filters of the calls page.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ RANKINGS: Final = {
     "statuses": ("Results", "status", 6),
     "frames_refused": ("Frames refused", "", 6),
 }
-"""The statistics that are drawn as bars: title, the filter that selects a bar's calls, how many."""
+"""The statistics drawn as bars: title, filter that selects a bar's calls, number of bars."""
 
 NOT_ENDED: Final = "not ended"
 """The name of calls without a status."""
@@ -166,7 +166,7 @@ def _leads_to(link: Link, column: str, name: str) -> str:
     """Return the address of a bar's calls; empty if no filter selects them."""
     if not column or not name or name == NOT_ENDED:
         return ""
-    # A rule also has calls that it did not deny.
+    # The ranking counts denied calls only, but a rule may also match calls that were not denied.
     return link(**{column: name}, **({"decision": "BLOCK"} if column == "rule" else {}))
 
 

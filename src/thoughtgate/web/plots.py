@@ -1,4 +1,4 @@
-"""Small plots, rendered on the server without scripts or inline styles; bars lead to their calls."""
+"""Small plots, rendered on the server without scripts or inline styles; bars link to their calls."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -34,7 +34,7 @@ def plot_over_time(
     step_s: int,
     address: Callable[[float], str],
 ) -> Markup:
-    """Draw calls by verdict as stacked bars; ``address`` returns where the bar of a time leads."""
+    """Draw calls by verdict as stacked bars; ``address`` returns the link of the bar of a time."""
     first = int(since // step_s)
     slots = int(until // step_s) - first + 1
     stacks: list[dict[str, int]] = [{} for _ in range(slots)]
@@ -96,7 +96,7 @@ def plot_curves(  # noqa: PLR0917 - as of the plot over time
     unit: str,
     label: str,
 ) -> Markup:
-    """Draw values over time as lines; ``address`` returns where the point of a time leads."""
+    """Draw values over time as lines; ``address`` returns the link of the point of a time."""
     first = int(since // step_s)
     width = WIDTH / (int(until // step_s) - first + 1)
     top = max((value for curve in curves for value in curve.values.values()), default=0) or 1
@@ -115,7 +115,16 @@ def plot_curves(  # noqa: PLR0917 - as of the plot over time
     )
     times = sorted({at for curve in curves for at in curve.values if since - step_s < at <= until})
     points = Markup("").join(_point(curves, at, (place, width), address(at), unit) for at in times)
-    return _frame(Markup("{}{}").format(lines, points), f"{top:,.4g} {unit}", since, until, label)
+    return _frame(
+        Markup("{}{}").format(lines, points), f"{_number(top)} {unit}", since, until, label
+    )
+
+
+def _number(value: float) -> str:
+    """Return a value with four digits, or with more if its whole part has more."""
+    if abs(value) >= 1000:  # noqa: PLR2004 - the least with four digits
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def _point(
@@ -125,10 +134,10 @@ def _point(
     address: str,
     unit: str,
 ) -> Markup:
-    """Draw the values of one time; the whole height above the axis leads to its calls."""
+    """Draw the values of one time; the whole height above the axis links to its calls."""
     place, width = where
     there = [curve for curve in curves if at in curve.values]
-    told = ", ".join(f"{one.name} {one.values[at]:,.4g} {unit}" for one in there)
+    told = ", ".join(f"{one.name} {_number(one.values[at])} {unit}" for one in there)
     dots = Markup("").join(
         Markup('<path class="dot {}" d="M{:.1f} {:.1f}h0"/>').format(
             one.kind, *place(at, one.values[at])
@@ -144,7 +153,7 @@ def _point(
 
 def _frame(content: Markup, top: str, since: float, until: float, label: str) -> Markup:
     """Return a plot with its axis, the value at the top and the times at both ends."""
-    # The texts are not part of the picture: they keep their size while it is stretched.
+    # The texts are outside the picture, so that they keep their size when it is stretched.
     return Markup(
         '<div class="chart"><p class="ticks">{top}</p>'
         '<svg class="plot" viewBox="0 0 {w} {b}" preserveAspectRatio="none" role="group" '
@@ -158,7 +167,7 @@ def _frame(content: Markup, top: str, since: float, until: float, label: str) ->
 
 
 def plot_ranking(counts: Sequence[tuple[str, int, str]]) -> Markup:
-    """Draw counts by name as bars, most first, each with the address that it leads to, if any."""
+    """Draw counts by name as bars, most first, each with the address that it links to, if any."""
     top = max((count for _, count, _ in counts), default=0) or 1
     bars = [
         (_short(name), count, max(1.0, BAR_WIDTH * count / top), address)

@@ -25,13 +25,13 @@ from thoughtgate.web.sign_in.proxy_sign_in import ProxySignIn, public_origin
 SAFE: Final = frozenset({"GET", "HEAD"})
 
 OPEN_PATHS: Final = ("/login/", "/static/")
-"""Served without a session: signing in, and the style of the sign-in page."""
+"""Served without a session: the sign-in links, and the files that the sign-in page loads."""
 
 OPEN_PAGE: Final = re.compile(rf"{CALLBACK}(?:/[0-9a-f]{{1,64}})?")
-"""Served without a session, because a browser sends no cookie when another web site leads to it."""
+"""Served without a session: browsers send no cookie when another web site leads to it."""
 
 SIGNED_PATHS: Final = ("/webhook/decision",)
-"""Requested by programs that sign their requests, so they need no session."""
+"""Requested by programs that sign their requests, and therefore need no session."""
 
 NOT_TRUSTED: Final = (
     "this console accepts requests over TLS or from its authenticating proxy only; open it through "
@@ -64,7 +64,7 @@ class _Rejected(NamedTuple):
 
 
 class RequestCheckMiddleware:
-    """ASGI middleware that rejects requests which could be forged or are not signed in."""
+    """ASGI middleware that rejects requests that could be forged or are not signed in."""
 
     def __init__(
         self, app: ASGIApp, context: ConsoleContext, port: int, public_url: str = ""
@@ -74,8 +74,8 @@ class RequestCheckMiddleware:
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
         if public_url:
-            # A proxy may pass the browser's Host header on, or write its own; forms come from
-            # the public address only.
+            # A proxy may pass on the browser's Host header or send its own, but forms only come
+            # from the public address.
             origin = public_origin(public_url)
             self._hosts |= {origin.partition("//")[2]}
             self._origins = frozenset({origin})
@@ -102,7 +102,7 @@ class RequestCheckMiddleware:
             except StoreError:
                 refusal = _Rejected(503, AWAY, is_recorded=False)
         if refusal is None and scope["method"] not in SAFE:
-            # At each request: the agent may have started the console before it was governed.
+            # Checked at each request: the agent may be governed only since the console started.
             reason = await run_in_threadpool(self._context.find_agent_reason)
             refusal = _Rejected(403, reason) if reason else None
         if refusal is None:
@@ -114,9 +114,10 @@ class RequestCheckMiddleware:
         await answer(scope, receive, send_with_headers)
 
     def _check(self, scope: Scope) -> _Rejected | None:
-        """Reject what no page of ours sends, and who may not connect."""
+        """Reject requests that our own pages never send, and peers that may not connect."""
         headers, sign_in = Headers(scope=scope), self._context.sign_in
         hosts = headers.getlist("host")
+        # With two Host headers, a proxy and this console could understand different hosts.
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return _Rejected(421, "wrong host")
         if scope["path"] in SIGNED_PATHS:
@@ -128,7 +129,7 @@ class RequestCheckMiddleware:
         return None
 
     def _is_same_origin(self, headers: Headers, host: str) -> bool:
-        """Tell whether a form comes from one of our pages: browsers send an Origin with each."""
+        """Tell whether a form comes from one of our pages; browsers send an Origin with each form."""
         site, given = headers.get("sec-fetch-site", "same-origin"), headers.getlist("origin")
         if len(given) != 1 or site != "same-origin":
             return False
@@ -139,7 +140,7 @@ class RequestCheckMiddleware:
         """Find the session of a browser that signed in with a link."""
         session, has_cookie = await run_in_threadpool(self._session, scope, "")
         if session is None:
-            # Opening the console without a session is normal; an old cookie or a POST is not.
+            # Recorded only with an old cookie or a form: opening the console without one is normal.
             return _Rejected(401, "not signed in", has_cookie or scope["method"] not in SAFE)
         scope.setdefault("state", {})["session"] = session
         return None
@@ -160,7 +161,7 @@ class RequestCheckMiddleware:
         return None
 
     def _session(self, scope: Scope, subject: str) -> tuple[ConsoleSession | None, bool]:
-        """Return the session of somebody's browser, and whether it sent any cookie of ours."""
+        """Return the session of a subject's browser, and whether it sent any cookie of ours."""
         sessions = self._context.sessions
         given = _cookies(Headers(scope=scope), sessions.cookie)
         found = (sessions.find(value) for value in given)
@@ -171,8 +172,9 @@ class RequestCheckMiddleware:
         value = scope.get("state", {}).get("cookie")
         if value is None:
             return
-        # Not strict: a link in a chat message must not replace the session of the open pages.
-        # No page changes anything without a form's token, which another site cannot know.
+        # Not strict: following a link in a chat message would otherwise send no cookie, and so
+        # replace the session of the open pages. Other sites still cannot change anything, because
+        # they do not know a form's token.
         text = f"{self._context.sessions.cookie}={value}; Path=/; Max-Age={int(SESSION_S)}"
         secure = "; Secure" if self._context.sessions.is_secure else ""
         headers.append("set-cookie", f"{text}; HttpOnly; SameSite=Lax{secure}")
@@ -183,6 +185,6 @@ def _is_open(path: str) -> bool:
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    """Return every value of a cookie: other programs on this host may set one of the same name."""
+    """Return all values of a cookie: other programs on this host may set one with the same name."""
     pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
     return [value.strip() for found, _, value in pairs if found.strip() == name]

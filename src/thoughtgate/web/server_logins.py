@@ -23,7 +23,7 @@ PENDING_S: Final = 600.0
 """How long a person may take to sign in."""
 
 MAX_PENDING: Final = 32
-"""Sign-ins that are open at the same time; a new one ends the oldest."""
+"""Maximum number of open sign-ins; a new one ends the oldest."""
 
 
 @dataclass(slots=True)
@@ -103,21 +103,25 @@ class ServerLogins:
         return link
 
     async def finish(self, target: str, session: str) -> "SignedIn":
-        """Redeem the path and query of a redirect; a sign-in can be finished once, by the session that began it.
+        """Finish a sign-in with the path and query of the redirect.
+
+        This works once, and only for the session that began the sign-in.
 
         Raises:
             LoginError: there is no such sign-in, or it failed.
         """
         states = parse_qs(target.partition("?")[2]).get("state", [""])
         found = self._pending.get(states[0])
+        # A link from somebody else's sign-in must not store their tokens for this person.
         if found is None or found.session != session or found.expires_at <= monotonic():
             raise LoginError("this sign-in was not begun in this browser, or has expired")
+        # First, so that a sign-in is never finished twice.
         del self._pending[states[0]]
         async with found.flow:
             return await found.flow.finish(target)
 
     async def sign_out(self, ident: str, principal: str) -> bool:
-        """Revoke and delete somebody's tokens; return whether there were any.
+        """Revoke and delete a principal's tokens; return whether there were any.
 
         Raises:
             LoginError: there is no such server, or the tokens could not be revoked.

@@ -1,8 +1,8 @@
 """The console's pages for signing in to remote servers, and signing out.
 
-The authorization server sends the browser back to ``/callback``. That request comes from another web site,
-so the browser does not send the session's cookie with it: the response is a page that loads the address
-which redeems the code, as one of our own pages.
+The authorization server sends the browser back to ``/callback``. That request comes from another
+web site, so the browser does not send the session's cookie with it. The response is therefore a
+page of our own, which loads the address that redeems the code.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from thoughtgate.web.console_context import ConsoleContext, read_form, session_o
 from thoughtgate.web.sign_in.proxy_sign_in import public_origin
 
 SIGN_IN, SIGN_OUT = "server-sign-in", "server-sign-out"
-"""The actions that the forms' tokens are bound to."""
+"""The actions to which the forms' tokens are bound."""
 
 CALLBACK: Final = "/callback"
 FINISH: Final = "/servers/finish"
@@ -29,18 +29,18 @@ MAX_QUERY: Final = 16_384
 
 
 def principal_at(context: ConsoleContext, request: Request) -> str:
-    """Return whose agents use the tokens: the user of this machine, or who signed in through the proxy."""
+    """Return whose agents use the tokens: the local user, or who signed in through the proxy."""
     found = signed_in(request)
     if context.sign_in is None or found is None:
         return LOCAL
-    # As the principal of an agent whose token names the same person.
+    # The same as the principal of an agent whose token names this person.
     return f"{found.reviewer.issuer}#{found.reviewer.by.removeprefix(f'{CONSOLE}:')}"
 
 
 async def sign_in_to_server(context: ConsoleContext, request: Request) -> Response:
     """Begin a sign-in: show a link to the authorization server.
 
-    Not a redirect: the content security policy lets forms lead to our own pages only.
+    This is not a redirect, because the content security policy lets forms lead only to our pages.
     """
     ident, session = request.path_params["ident"], session_of(request)
     refusal = await _check(context, request, SIGN_IN, ident)
@@ -59,7 +59,7 @@ async def sign_in_to_server(context: ConsoleContext, request: Request) -> Respon
 
 
 def come_back(context: ConsoleContext, request: Request) -> Response:
-    """Serve the page that loads the address which redeems the code."""
+    """Serve the page that loads the address that redeems the code."""
     query, mark = request.url.query, _mark(request)
     if len(query) > MAX_QUERY or not query.isascii():
         return _message(context, request, 400, "The authorization server sent too long an answer.")
@@ -81,7 +81,7 @@ async def finish_sign_in(context: ConsoleContext, request: Request) -> Response:
 
 
 async def sign_out_from_server(context: ConsoleContext, request: Request) -> Response:
-    """Revoke and delete somebody's tokens for a server."""
+    """Revoke and delete a person's tokens for a server."""
     ident = request.path_params["ident"]
     refusal = await _check(context, request, SIGN_OUT, ident)
     if refusal is not None or context.logins is None:
@@ -109,11 +109,11 @@ def _message(context: ConsoleContext, request: Request, status: int, text: str) 
 
 
 def _mark(request: Request) -> str:
-    """Return what stands after ``/callback`` for one authorization server: nothing, or ``/DIGITS``."""
+    """Return what follows ``/callback`` for one authorization server: nothing, or ``/DIGITS``."""
     mark = request.path_params.get("mark", "")
     return f"/{mark}" if mark.isalnum() and mark.isascii() else ""
 
 
 def _own(request: Request) -> str:
-    # The Host header has been checked: it is an address of this console, for which it has a cookie.
+    # The Host header was checked: it is the address for which the browser has our cookie.
     return f"http://{request.headers['host']}"

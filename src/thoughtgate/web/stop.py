@@ -10,7 +10,7 @@ from thoughtgate.web.console_context import ConsoleContext
 
 STOP_FORM = "stop"
 RESUME_FORM = "resume"
-"""The actions that the tokens of the forms are bound to."""
+"""The actions to which the forms' tokens are bound."""
 
 _INVALID = "the form was already submitted or has expired. Load the page again."
 _UNCONFIRMED = "Tick the box that says that you want to stop it."
@@ -35,7 +35,7 @@ async def give_order(context: ConsoleContext, request: Request) -> Response:
 
 
 async def remove_order(context: ConsoleContext, request: Request) -> Response:
-    """Let what the form names go on."""
+    """Remove the stop order that the form names."""
     return await context.apply_form(request, _resume, "Nothing was resumed.")
 
 

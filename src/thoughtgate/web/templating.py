@@ -22,7 +22,7 @@ TONES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The CSS class that colours a word; the word itself is always shown too."""
 
-WORDS: Final = {"ALLOW": "allowed", "HOLD": "held", "BLOCK": "denied", "THROTTLE": "limited", "ERROR": "failed", "rejected": "denied"}  # fmt: skip
+WORDS: Final = {"ALLOW": "allowed", "HOLD": "held", "BLOCK": "denied", "THROTTLE": "limited", "ERROR": "failed", "rejected": "denied", "used": "approved"}  # fmt: skip
 """How pages name verdicts and results; the other words of the record are shown as they are."""
 
 
@@ -37,6 +37,7 @@ def make_environment() -> Environment:
     )
     environment.globals["version"] = __version__
     environment.filters.update(
+        age=shown_age,
         arguments=render_arguments,
         extra=extra_json,
         gist=gist,
@@ -54,7 +55,7 @@ def make_environment() -> Environment:
 
 
 def shown_clock(at: float) -> str:
-    """Return the local time of day; the browser runs on this machine, in the same time zone."""
+    """Return the local time of day; the browser is usually on this machine, in the same time zone."""
     return time.strftime("%H:%M:%S", time.localtime(at)) if at else "-"
 
 
@@ -68,8 +69,16 @@ def shown_moment(at: float) -> str:
     if not at:
         return "-"
     zone = time.strftime("%z", time.localtime(at))
+    # Rounded, as milliseconds are not exact as floating-point seconds.
     milli = int(at * 1000 + 0.5) % 1000
     return f"{shown_day(at + 0.0005)}.{milli:03d} {zone[:3]}:{zone[3:]}"
+
+
+def shown_age(seconds: float) -> str:
+    """Return how long ago something was, in one unit, as the script of the pages writes it."""
+    passed = max(0, round(seconds))
+    unit, size = next((one for one in _UNITS if passed >= one[1]), _UNITS[-1])
+    return f"{passed // size} {unit} ago"
 
 
 def shown_duration(seconds: float) -> str:

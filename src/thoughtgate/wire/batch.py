@@ -29,6 +29,7 @@ def split_batch(body: bytes, limit: int = MAX_ELEMENTS) -> list[Message | Fault]
     except UnicodeDecodeError:
         return Fault("parse_error", "the message is not UTF-8", "invalid_utf8")
     except (ValueError, RecursionError) as error:
+        # Set only if parsers could read the text differently; otherwise it is not JSON at all.
         check = getattr(error, "check", None)
         if check is not None:
             return Fault("invalid_request", str(error), check)
@@ -55,9 +56,9 @@ def join_replies(replies: list[bytes]) -> bytes:
 
 
 def one_line(body: bytes) -> bytes:
-    """Return a JSON text without raw line breaks, which every line-based peer needs.
+    """Return a JSON text without raw line breaks, as line-based peers require.
 
-    A text that cannot be parsed is returned unchanged; parsing it again reports the reason.
+    A text that cannot be parsed is returned unchanged; its reader then reports the reason.
     """
     # `in` would take four times as long: for bytes, it raises and clears an exception inside.
     if body.find(b"\n") < 0 and body.find(b"\r") < 0:

@@ -71,6 +71,7 @@ class FrameSplitter:
             self.framing = HEADERS
             self._held = start
         elif start[:1].isalpha() and len(start) <= MAX_HEADER and b"\n" not in start:
+            # A header name that is still incomplete: no JSON-RPC message begins with a letter.
             return False
         else:
             self.framing = LINES
@@ -105,6 +106,7 @@ class FrameSplitter:
         size = int(length[1])
         if size > self._limit:
             head = self._held[end.end() : end.end() + HEAD]
+            # The body is dropped as it arrives, so a false length cannot fill the memory.
             self._skip = size
             self._held = self._held[end.end() :]
             return oversized(head, b"", size)

@@ -1,9 +1,9 @@
 """What ``params`` carry beyond the call itself: answers to a server, ``_meta``, unknown members.
 
-The server gets them too, so they belong to the call: approvals are bound to them, people see them
-and the record shows them. Bookkeeping is the exception, because an honest client changes it when
-it repeats a call. ``BOOKKEEPING`` lists it; a value that is longer or holds other characters than
-such a value needs could carry something else, and counts like any other member.
+The server gets them too, so they belong to the call: approvals are bound to them, reviewers see
+them and the record shows them. Bookkeeping members are the exception, because an honest client
+changes them when it repeats a call. ``BOOKKEEPING`` lists them with the values that they need; any
+other value could carry something else, and counts as part of the call.
 
 Every shim loads this module, so it stays small.
 """
@@ -23,9 +23,10 @@ TASK: Final = "task"
 LOG_LEVEL_KEY: Final = "io.modelcontextprotocol/logLevel"
 
 MAX_OBJECT: Final = 4096
-"""Characters of keys and strings in a bookkeeping object: capabilities of agents take about 500."""
+"""Maximum characters of keys and strings in a bookkeeping object; agents' capabilities take
+about 500."""
 MAX_PARTS: Final = 256
-"""Values in a bookkeeping object."""
+"""Maximum number of keys and values in a bookkeeping object."""
 MAX_NUMBER: Final = 2**53 - 1
 """Larger integers are not exact everywhere, and no bookkeeping needs them."""
 
@@ -52,9 +53,9 @@ def _is_number(value: Any) -> bool:
 
 
 class _SmallObjects:
-    """Accepts objects of few, short and printable ASCII texts.
+    """Accepts objects with a few short texts of printable ASCII.
 
-    It remembers the last one, because a client sends the same with every request.
+    It remembers the last one, because a client sends the same object with every request.
     """
 
     def __init__(self) -> None:
@@ -179,7 +180,7 @@ def _extra(method: str, params: dict[str, Json], named: frozenset[str]) -> dict[
         if name in named or _is_known(method, name, value):
             continue
         if name == META and type(value) is dict:
-            value = _without_bookkeeping(value)  # noqa: PLW2901 - the rest of it
+            value = _without_bookkeeping(value)  # noqa: PLW2901 - what is left of the same value
             if not value:
                 continue
         extra[name] = value

@@ -34,7 +34,8 @@ INEXACT: Final = "inexact_number"
 """The check for numbers that decimal readers and those with doubles read differently."""
 
 _SURE_LENGTH: Final = 16
-"""A number of up to 15 digits and a point, without exponent, is the same in all readers."""
+"""A number of up to 15 digits and a point, without exponent, is the same in all readers: a double
+keeps 15 significant decimal digits."""
 
 _TOKENS: Final = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]]'
 """A string, possibly unterminated at the end (possessive, so that it never backtracks),
@@ -50,7 +51,8 @@ _STEPS: Final = bytes.maketrans(b"()", b"\x01\xff")
 _DEPTH_CHUNK: Final = 65_536
 """Bytes whose brackets are counted at once; bounds the memory that counting takes."""
 _FLAT_PASSES: Final = 4
-"""Levels of a chunk that are removed before counting; few messages have more between strings."""
+"""Innermost levels of brackets that are removed before counting; few messages have more of them
+between two strings."""
 _MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 UNREAD: Final = frozenset(
     {
@@ -130,8 +132,10 @@ def fold_key(key: str) -> str:
     """Return the form that a key shares with all keys that some parser takes for the same.
 
     Go compares by Unicode case folding, so U+212A is a ``k`` and U+017F an ``s``; Java compares
-    letter by letter, so that both Turkish letters ``i`` are an ``i``.
+    letter by letter, so that both Turkish letters ``i`` are an ``i``. In C, U+0000 ends a string.
     """
+    if "\0" in key:
+        key = key.partition("\0")[0]
     if key.isascii():
         return key.lower()
     return key.casefold().replace("\u0131", "i").replace("i\u0307", "i")
@@ -327,6 +331,7 @@ def read_message(body: Any, raw: bytes) -> Message | Fault:
 
 def read_plain(body: dict[str, Any], raw: bytes) -> Message | None:
     """Read an ordinary request or response quickly; None for all other frames."""
+    # Most clients number their requests; a string id takes the slower path, with the same result.
     ident = body.get("id")
     if (
         type(ident) is not int
@@ -381,13 +386,15 @@ def _ambiguity(body: dict[str, Any]) -> _Wrong | None:
     if not body.keys() <= _MEMBERS:
         for key in body:
             if key not in _MEMBERS and fold_key(key) in _MEMBERS:
-                reason = "a member's name differs from a JSON-RPC member only by case"
+                reason = (
+                    "a member's name differs from a JSON-RPC member only by case or after a NUL"
+                )
                 return "invalid_request", reason, "ambiguous_key"
     params = body.get("params")
     if type(params) is not dict:
         return None
     if any(_has_variant(params.get(place) if place else params, place) for place in _JUDGED):
-        reason = "a parameter's name differs from a known one only by case"
+        reason = "a parameter's name differs from a known one only by case or after a NUL"
         return "invalid_request", reason, "ambiguous_key"
     return None
 
@@ -435,6 +442,7 @@ def _bad_response(body: dict[str, Any], ident: Any) -> _Wrong | None:
         return "invalid_request", "an answer has a result or an error", "two_shapes"
     if "result" not in body and "error" not in body:
         return "invalid_request", "neither a request nor an answer", "unclassifiable"
+    # JSON-RPC: an error has a null id if the id of the request could not be read.
     if ident is None and "error" not in body:
         return "invalid_request", "a result needs an id", "wrong_id"
     return None
@@ -450,6 +458,7 @@ def find_id(line: bytes) -> RequestId | None:
     if len(line) > HEAD and not found:
         last = _LAST_ID.search(line[-TAIL:])
         if last is not None:
+            # Read like a member at the start, so that both ends accept the same ids.
             found = _ids_in('{"id":' + last.group(1).decode("utf-8", "replace"))
     if len(found) != 1 or (type(found[0]) is str and not _is_sure(found[0])):
         return None
@@ -480,6 +489,7 @@ def _ids_in(text: str) -> list[RequestId]:
 
 
 def _scalar_after_colon(text: str, start: int) -> list[RequestId]:
+    # Six characters per character of the id (``\u0041``), and some white space.
     rest = text[start : start + MAX_ID * 6 + 64].lstrip(" \t\r")
     if not rest.startswith(":"):
         return []

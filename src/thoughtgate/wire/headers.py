@@ -1,4 +1,4 @@
-"""HTTP headers that repeat parts of a message's body, and checking that they agree.
+"""HTTP headers that repeat parts of a message's body, and the check that both agree.
 
 From revision 2026-07-28 on, a request also has its revision, method and target in headers, so
 that intermediaries can route it without reading the body. A request whose headers and body
@@ -26,7 +26,7 @@ COMPANIONS: Final = ("tracestate", "baggage")
 """W3C headers that accompany a trace context, as members of ``_meta`` and as headers."""
 
 MAX_COMPANION: Final = 8192
-"""Maximum length of one in characters; W3C does not require propagating more."""
+"""Maximum characters of such a header; W3C does not require propagating more."""
 
 NAMED_BY: Final[dict[str, str]] = {
     "tools/call": "name",

@@ -67,6 +67,7 @@ class LineSplitter:
         if not part:
             return
         self._length += len(part)
+        # Of a line that is already too long, only the last bytes are still of use.
         if self._tail is not None:
             self._tail = (self._tail + part[-TAIL:])[-TAIL:]
             return

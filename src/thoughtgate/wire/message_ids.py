@@ -1,4 +1,4 @@
-"""Changes the id of a message, and nothing else where that is possible.
+"""Changing the id of a response, and nothing else where that is possible.
 
 A reply that only needs another id keeps its bytes: SDKs write the id first or last, where it can
 be replaced without parsing the rest. Any other reply is rendered again, which changes no value.

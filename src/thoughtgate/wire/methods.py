@@ -49,7 +49,7 @@ INTRODUCTIONS: Final[dict[str, Listing]] = {
     "initialize": Listing("server", "", "name"),
     "server/discover": Listing("server", "", "name"),
 }
-"""Methods in whose result a server says what it is, and instructs the model."""
+"""Methods whose result describes the server, and can contain instructions for the model."""
 
 SCREENED: Final[dict[str, Listing]] = {**LISTINGS, **INTRODUCTIONS}
 """Methods whose results are compared with what was accepted before the agent gets them."""
@@ -95,6 +95,9 @@ _REFS: Final = {"ref/prompt": Gated("prompt", "name"), "ref/resource": Gated("re
 """The types of a completion's reference, and the member with its name."""
 
 _FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
+_VARIANT: Final = (
+    "the method's name differs from a gated one only by case, white space or after a NUL"
+)
 
 SERVER_REQUESTS: Final[dict[str, tuple[str, str]]] = {
     "sampling/createMessage": ("sampling", "createMessage"),
@@ -168,13 +171,18 @@ def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
     if method == COMPLETE:
         return _named_in_completion(params)
     if is_variant(method):
-        return "the method's name differs from a gated one only by case or white space"
+        return _VARIANT
     return []
 
 
 def is_variant(method: str) -> bool:
     """Tell whether a lenient server could take a method for a gated or filtered one."""
-    return method not in NEEDS_ID and method.strip().casefold() in _FOLDED
+    return method not in NEEDS_ID and _fold_method(method) in _FOLDED
+
+
+def _fold_method(method: str) -> str:
+    # In C, U+0000 ends a string.
+    return method.partition("\0")[0].strip().casefold()
 
 
 def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
@@ -196,16 +204,17 @@ def _named_in(gated: Gated, params: dict[str, Json]) -> list[Named] | str:
 
 
 def _wrong_task(params: dict[str, Json]) -> str:
-    """Return what is wrong with a call's wish for a task; from 2026-07-28 on it means nothing.
+    """Return what is wrong with a call's request for a task; empty if nothing.
 
     Checked for every call, held or not: whether a call is refused must not depend on the policy.
+    From 2026-07-28 on, the member has no meaning.
     """
     if version_in(params) is not None:
         return ""
-    wish = params["task"]
-    if type(wish) is not dict:
+    task = params["task"]
+    if type(task) is not dict:
         return "params.task must be an object"
-    ttl = wish.get("ttl")
+    ttl = task.get("ttl")
     if ttl is not None and (type(ttl) is not int or not 0 <= ttl <= _MAX_TTL_MS):
         return "params.task.ttl must be a whole number of milliseconds"
     return ""
@@ -273,8 +282,8 @@ def named_by_server(method: str, params: Json) -> list[Named] | str:
     """
     known = SERVER_REQUESTS.get(method)
     if known is None:
-        if method.strip().casefold() in _FOLDED_SERVER_REQUESTS:
-            return "the method's name differs from a gated one only by case or white space"
+        if _fold_method(method) in _FOLDED_SERVER_REQUESTS:
+            return _VARIANT
         return []
     said = {} if params is None else params
     if type(said) is not dict:
@@ -293,9 +302,9 @@ def named_by_server(method: str, params: Json) -> list[Named] | str:
 def input_requests(members: dict[str, Json]) -> dict[str, Json]:
     """Return the requests to the agent that a response or the params of a notification carry.
 
-    Since MCP 2026-07-28 they are members of a result, also of a task's, and of a task's
-    notifications; in 2025-11-25 an error may carry elicitations. The keys are only to tell them
-    apart. Agents may ignore the case of members, so every spelling counts.
+    Since MCP 2026-07-28 they are members of a result, of a task's result and of a task's
+    notifications; in 2025-11-25 an error may carry elicitations. The keys only tell them apart.
+    Agents may ignore the case of members, so every spelling counts.
     """
     result = members.get("result")
     # True for almost all answers, and this check is cheap.
@@ -318,14 +327,15 @@ def _find_requests(members: dict[str, Json], inside: str) -> dict[str, Json]:
             more = _find_requests(value, name)
         else:
             continue
-        # Two that have the same key are not told apart, and cannot be judged.
+        # Requests with the same key cannot be told apart; None makes ``named_in_requests`` refuse.
         found |= more if found.keys().isdisjoint(more) else {key: None}
     return found
 
 
 def _elicitation(params: Json) -> Json:
-    said = {"mode": "url", **params} if type(params) is dict else params
-    return {"method": "elicitation/create", "params": said}
+    # In 2025-11-25 an error can only ask for URL elicitations, and need not repeat the mode.
+    with_mode = {"mode": "url", **params} if type(params) is dict else params
+    return {"method": "elicitation/create", "params": with_mode}
 
 
 def named_in_requests(requests: dict[str, Json]) -> list[Named] | str:

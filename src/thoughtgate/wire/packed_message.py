@@ -1,4 +1,7 @@
-"""Large messages that wait: their bytes without the parsed body, which is parsed again later."""
+"""Storing large messages that wait as bytes only; the body is parsed again when it is needed.
+
+A parsed body takes many times the memory of its bytes, and a person may take long to decide.
+"""
 
 import json
 from typing import Any, Final
@@ -17,7 +20,7 @@ class PackedBody(dict[str, Any]):
 
 
 def pack(message: Message) -> Message:
-    """Return a large message without its parsed body; or as it is, if its bytes say otherwise."""
+    """Return a large message without its parsed body; unchanged if its bytes differ too much."""
     if len(message.raw) <= MAX_PARSED:
         return message
     said = _parse(message)

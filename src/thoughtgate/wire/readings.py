@@ -19,11 +19,11 @@ MAX_DECODING: Final = 3
 """How many levels of percent-encoding are decoded."""
 
 MAX_READINGS: Final = 64
-"""Maximum number of readings of a URI. An ordinary URI has one, with spaces in it three; contrived
-ones have dozens, and one with more is refused."""
+"""Maximum number of readings of a URI. An ordinary URI has one, and one with spaces three;
+contrived ones have dozens. A URI with more is refused."""
 
 MAX_READ: Final = 131_072
-"""Maximum characters of all readings of a URI together, which the time to find them depends on."""
+"""Maximum characters of all readings of a URI together; it bounds the time to find them."""
 
 MAX_VARIANTS: Final = 64
 """Maximum number of keys of one object that fold to the same; more leave a condition undetermined,
@@ -102,7 +102,8 @@ def _spellings(text: str) -> Iterator[str]:
     yield text
     # Parsers of URLs strip the ends and remove line ends and tabs everywhere.
     cleaned = text.strip(_C0_AND_SPACE).translate(_REMOVED)
-    wholes = {cleaned: None}
+    # What decodes in C opens what is before a NUL.
+    wholes = {cleaned: None, cleaned.partition("\0")[0]: None}
     scheme, _, _ = cleaned.partition(":")
     if scheme.lower() in _DEFAULT_PORTS:
         # What fetches a URL does not send its fragment.
@@ -143,11 +144,11 @@ def _special(scheme: str, rest: str) -> Iterator[str]:
         return
     authority, path, tail = _split(rest if rest.startswith("//") else "///" + rest.lstrip("/"))
     host = authority[2:]
-    # A drive is no host. Many programs ignore the host, others take it for the first folder.
+    # Many programs ignore the host of a file URI, others take it for the first folder.
     for place in (path, f"/{host}{path}") if host else (path,):
         for one in _paths(_drive_path(place or "/"), drives=True):
             yield f"file://{one}{tail}"
-            # What opens a file looks neither at the query nor at a slash at the end.
+            # A program that opens the file ignores the query and a slash at the end.
             yield f"file://{one}"
             yield f"file://{one.rstrip('/') or '/'}"
 
@@ -181,7 +182,7 @@ def _authorities(scheme: str, authority: str) -> Iterator[str]:
         name, number = host, ""
     number = number.lstrip("0") or ("0" if number else "")
     shown = "" if number in {"", _DEFAULT_PORTS.get(scheme)} else f":{number}"
-    # Only hosts of known schemes are in lower case for a parser.
+    # Parsers lower the case of hosts only for schemes that they know, so both forms count.
     hosts = dict.fromkeys((host, host.lower(), name + shown, name.lower() + shown))
     if scheme in _DEFAULT_PORTS:
         hosts |= {one + shown: None for one in _host_names(name)}
@@ -312,7 +313,7 @@ def _resolve(path: str, *, collapse: bool, drives: bool = False) -> str:
 
 
 def _decoded(uri: str) -> str:
-    """Decode every percent sign once; bytes that are not UTF-8 stay as they are."""
+    """Decode every percent sign once; of bytes that are not UTF-8, each becomes one character."""
     if "%" not in uri:
         return uri
     return _ENCODED_RUN.sub(_decode_run, uri)
@@ -359,6 +360,9 @@ def fold_path(path: str) -> str:
 def _text_readings(text: str) -> tuple[str, ...]:
     if len(text) > MAX_PATH:
         return ()
+    if "\0" in text:
+        # A program in C opens what is before it.
+        return (text, *_text_readings(text.partition("\0")[0]))
     found = _URL.match(text) if ":" in text else None
     scheme = found[1].translate(_REMOVED).lower() if found else ""
     if found and (found[2] or scheme in _DEFAULT_PORTS):
@@ -421,7 +425,7 @@ class ArgumentReadings:
             return known[1]
         index: dict[str, str | list[str]] = {}
         for name in members:
-            folded = name.lower() if name.isascii() else fold_key(name)
+            folded = name.lower() if name.isascii() and "\0" not in name else fold_key(name)
             before = index.get(folded)
             if before is None:
                 index[folded] = name

@@ -1,6 +1,6 @@
 """Rendering of the gate's own messages: error responses and notifications, one line each.
 
-Only ``render_error`` turns a kind of error into a JSON-RPC response.
+Only this module turns an error kind into a JSON-RPC error.
 """
 
 import json
@@ -60,7 +60,7 @@ class ErrorFacts(TypedDict, total=False):
     """What an error says besides its kind."""
 
     modern: bool
-    """Whether the caller speaks MCP 2026-07-28 or later, which numbers errors differently."""
+    """Whether the caller uses MCP 2026-07-28 or later, where errors have other codes."""
     message: str
     """Replaces the usual message of the kind."""
     gate: str

@@ -21,7 +21,8 @@ MAX_CLIENT: Final = 200
 """Characters of a client's name and version that are kept; the client chooses them."""
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-"""Matches the complete value, because it becomes a header; later versions may have more fields."""
+"""Must match the complete value, because it becomes a header: a later version with more fields is
+not passed on."""
 
 
 def meta_of(value: Json) -> dict[str, Json]:
@@ -59,13 +60,13 @@ def with_traceparent(body: dict[str, Json], trace: str) -> dict[str, Json]:
 
 
 def client_name(info: Json) -> str:
-    """Return name and version of a client as it gives them itself; empty if it gives no name."""
+    """Return the name and version that a client gives itself; empty if it gives no name."""
     name = info.get("name") if type(info) is dict else None
     version = info.get("version") if type(info) is dict else None
     if type(name) is not str or not name:
         return ""
-    said = f"{name} {version}" if type(version) is str and version else name
-    return said[:MAX_CLIENT]
+    full = f"{name} {version}" if type(version) is str and version else name
+    return full[:MAX_CLIENT]
 
 
 def client_in(params: Json) -> str:

@@ -63,6 +63,7 @@ class EventSplitter:
             EventTooLongError: an event is longer than the limit.
         """
         self._held += chunk
+        # Readers ignore a byte order mark at the start of a stream, and only there.
         if self._fresh and len(self._held) >= len(_BOM):
             self._fresh = False
             if self._held.startswith(_BOM):
@@ -111,7 +112,7 @@ def parse_event(raw: bytes) -> Event:
             value = value[1:]
         if field == b"data":
             data.append(value)
-        elif field == b"id" and b"\0" not in value:
+        elif field == b"id" and b"\0" not in value:  # as the specification requires
             ident = value
         elif field == b"event":
             name = value

@@ -1,1 +1,4 @@
-"""`thoughtgate wrap`: runs an agent with all its MCP servers behind the gate."""
+"""``thoughtgate wrap``: runs an agent with all its MCP servers behind the gate.
+
+``install`` and ``uninstall``, which do the same permanently, are here too.
+"""

@@ -1,15 +1,15 @@
-"""Servers that are added to the agent's config during a run: put behind the gate, or named.
+"""Servers that are added to the agent's config during a run: put behind the gate, or reported.
 
-A new entry in a file that ``wrap`` rewrites is rewritten too. Whatever stays outside the gate is
-named at once, in the record, in ``thoughtgate status`` and at the end of the run. So is a config
-file that was deleted.
+A new entry in a file that ``wrap`` rewrites is rewritten too. A server that stays outside the gate
+is reported at once, in the record, in ``thoughtgate status`` and at the end of the run. A config
+file that was deleted is reported and recorded.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.config_watch import ConfigWatch, Sighting
+from thoughtgate.agents.config_watch import ConfigWatch, FoundServer
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.core.record_events import Record, config_changed
 from thoughtgate.errors import ThoughtGateError
@@ -17,15 +17,15 @@ from thoughtgate.wrap.server_report import ServerReport
 from thoughtgate.wrap.strategy import Outcome
 
 MAX_NAMED: Final = 200
-"""Servers that one run names; whoever writes a file can add any number."""
+"""Maximum servers that one run reports; an agent that writes its config can add any number."""
 
 MISSED: Final = 2
-"""How often in a row a file must be missing: some programs delete a file and write it again."""
+"""How many looks in a row a file must be missing: some programs delete a file and write it again."""
 
 RESTART: Final = "if the agent runs it already, it is not governed until the agent starts it again"
 NEXT_START: Final = "added during the run; this run does not govern it, the next start does"
 
-TakeIn = Callable[[], tuple[Plan, Outcome] | None]
+RewriteAdded = Callable[[], tuple[Plan, Outcome] | None]
 
 
 class AddedServers:
@@ -39,18 +39,18 @@ class AddedServers:
         *,
         note: Callable[[Record], None],
         say: Callable[[str], None],
-        take_in: TakeIn | None,
+        rewrite_added: RewriteAdded | None,
         is_ours: Callable[[Sequence[Any]], bool],
     ) -> None:
-        """Begin with what the agent was given.
+        """Start from the servers that the agent was given.
 
         Args:
             plan: what was discovered at the start.
-            outcome: what was made of that.
+            outcome: which of its servers are behind the gate.
             report: gets the new servers.
             note: puts an event on record.
             say: prints a line for the user.
-            take_in: rewrites new servers; None if this run rewrites no file.
+            rewrite_added: rewrites new servers; None if this run rewrites no file.
             is_ours: tells whether a command line runs behind the gate.
         """
         self._watch = ConfigWatch(plan, outcome.written, is_ours)
@@ -58,7 +58,7 @@ class AddedServers:
         self._report = report
         self._note = note
         self._say = say
-        self._take_in = take_in
+        self._rewrite_added = rewrite_added
         self._named: set[tuple[str, str]] = set()
         self.outside: list[tuple[str, str]] = []
         """The servers that were added and are not governed, each with the reason."""
@@ -73,20 +73,20 @@ class AddedServers:
         if added:
             self._added(added, at)
 
-    def _added(self, added: Collection[Sighting], at: float) -> None:
+    def _added(self, added: Collection[FoundServer], at: float) -> None:
         entries = [one for one in added if not one.reason]
         outcome, reason = None, NEXT_START
-        if entries and self._take_in is not None:
+        if entries and self._rewrite_added is not None:
             try:
-                taken = self._take_in()
+                rewrite = self._rewrite_added()
             except (ThoughtGateError, OSError) as error:
                 reason = f"added during the run and cannot be put behind the gate: {error}"
             else:
-                if taken is None:
+                if rewrite is None:
                     return  # the file is being written; the next look finds it again
-                outcome = taken[1]
+                plan, outcome = rewrite
                 self._missing |= dict.fromkeys(map(Path, outcome.files), 0)
-                started = {one.id for one in taken[0].entries if one.status != "disabled"}
+                started = {one.id for one in plan.entries if one.status != "disabled"}
                 entries = [one for one in entries if one.name in started]
         self._watch.accept(added, outcome.written if outcome is not None else {})
         governed = set(outcome.configured) if outcome is not None else set()
@@ -98,8 +98,8 @@ class AddedServers:
             else:
                 self._tell(one, one.reason or outside.get(one.name, reason), at)
 
-    def _tell(self, one: Sighting, reason: str, at: float) -> None:
-        """Name a server that was added; with a reason if it is not governed."""
+    def _tell(self, one: FoundServer, reason: str, at: float) -> None:
+        """Report a server that was added; with a reason if it is not governed."""
         if len(self._named) >= MAX_NAMED or (one.name, reason) in self._named:
             return
         self._named.add((one.name, reason))

@@ -1,7 +1,7 @@
 """The agent as a child process of ``wrap``, with the user's own terminal.
 
-Starts the agent, forwards signals to it and ends it. Config files, shims and rules are not known
-here.
+Starts the agent, forwards signals to it and ends it. Knows nothing of config files, shims and
+rules.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ DESCENDANT_GRACE_S: Final = 2.0
 """From SIGTERM to SIGKILL for processes that the agent left behind."""
 
 CONTINUE_S: Final = 0.05
-"""How long an agent that goes on after a stop may still be seen as stopped."""
+"""How long an agent that was continued after a stop may still be seen as stopped."""
 
 
 class AgentProcess:
@@ -68,6 +68,7 @@ class AgentProcess:
         Processes that the agent started in its own group end with it, such as the program behind
         a launcher, except those in ``spare``: shims stop their servers and then exit by themselves.
         """
+        # Before the signal: once the agent has exited, its descendants have another parent.
         descendants = [one for one in descendants_of(self.pid) if one.pid not in spare]
         self.signal(number)
         await asyncio.wait({self._ended}, timeout=AGENT_GRACE_S)
@@ -84,6 +85,7 @@ class AgentProcess:
                 os.kill(self.pid, number)
 
     def _reap(self, loop: asyncio.AbstractEventLoop) -> None:
+        # WUNTRACED also reports that Ctrl-Z has stopped the agent.
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         while os.WIFSTOPPED(status):
             _stop_with(self.pid)
@@ -102,9 +104,10 @@ def _stop_with(agent: int) -> None:
     """Stop this process too, so that the shell gets its terminal back.
 
     Ctrl-Z stops the whole group. Agents that read single keys send the signal themselves, some of
-    them to their own process only. ``fg`` lets the whole group go on.
+    them to their own process only. ``fg`` continues the whole group.
     """
-    # Of a group that goes on, this process may be the first.
+    # When ``fg`` continues the group, this process may run before the agent does, and would see
+    # it as stopped and stop itself again.
     time.sleep(CONTINUE_S)
     if os.isatty(0) and is_stopped(agent):
         os.kill(os.getpid(), signal.SIGTSTP)

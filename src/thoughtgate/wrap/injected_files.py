@@ -1,9 +1,9 @@
 """The keys and private files of runs that touch no file of an agent.
 
-Any number of such runs go on at once, also of the same agent in the same directory. Each takes the
-first key that is free, so that command lines stay the same from day to day: agents remember what
-they learned about a server by its command line. A lock on the key belongs to the process; the files
-of a key that nobody holds are left over from a run that was killed.
+Any number of such runs are possible at once, even of the same agent in the same directory. Each
+takes the first free key, so that command lines stay the same from day to day: agents identify a
+server, and the trust that was given to it, by its command line. A lock on the key belongs to the
+process; files of a key that nobody holds are left over from a run that was killed.
 """
 
 import shutil
@@ -27,7 +27,7 @@ KEY_LENGTH: Final = 16
 
 
 def base_key(plan: Plan) -> str:
-    """Return the key of the first run of an agent in a directory; it is never that of a rewrite."""
+    """Return the key of the first run of an agent in a directory; a rewrite never has the same."""
     where = "\0".join(["inject", plan.agent.type, str(plan.search.cwd)])
     return sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:KEY_LENGTH]
 
@@ -50,7 +50,7 @@ class RunKey:
             return
 
     def release(self) -> None:
-        """Give the key back; a second call does nothing."""
+        """Release the key; a second call does nothing."""
         self._lock.release()
 
 
@@ -91,7 +91,10 @@ def _folders(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _lock_if_stale(folder: Path, environ: Mapping[str, str], *, remove: bool) -> bool:
-    """Tell whether no process holds a key; its files are removed while nobody can take it."""
+    """Tell whether no process holds a key; with ``remove``, also remove its files.
+
+    The files are removed under the lock, so that no new run takes the key meanwhile.
+    """
     try:
         lock = FileLock(Path(run_path(folder.name, environ)))
     except (Conflict, OSError):
@@ -105,7 +108,7 @@ def _lock_if_stale(folder: Path, environ: Mapping[str, str], *, remove: bool) ->
 
 
 def is_first_time(topic: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether this user has not been told something yet; from now on they have."""
+    """Tell whether the user has not been told about a topic before, and remember that they are now."""
     folder = Path(state_directory(environ), TOLD)
     try:
         ensure_directory(str(folder))

@@ -1,8 +1,8 @@
-"""``install`` and ``uninstall``: standalone shims in agents' configs for good.
+"""``install`` and ``uninstall``: standalone shims that stay in agents' configs.
 
 Composes the command lines of the shims and keeps what they need in the state directory: the
-variables and the URLs of entries, in private files. ``agents.installs`` does the work on the config
-files. No run and no service is involved.
+variables and the URLs of entries, in private files. ``agents.installs`` writes the config files. No
+run and no governance service is involved.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ _GIT_TIMEOUT_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class InstallOptions:
-    """What the shims of an installation are told, and which entries get one."""
+    """The options of an installation's shims, and which entries get a shim."""
 
     state: str
     """The absolute path of the state directory."""
@@ -99,7 +99,8 @@ class EntryCommands:
         """By the key of an entry."""
         self.reasons: dict[str, str] = {}
         """By the key of a remote entry: why it stays with the agent."""
-        # A value of the environment belongs to this shell, and a secret must not stay in a file.
+        # Only these: other values of the environment belong to this shell, and a secret must not
+        # be stored in a file.
         self._environ = {
             name: value for name, value in environ.items() if name.lower() in _PROXY_VARIABLES
         }
@@ -119,8 +120,8 @@ class EntryCommands:
 
     def save(self) -> None:
         """Write the files that the command lines name."""
-        for key, told in self.variables.contents.items():
-            write_entry(self._options.state, key, told)
+        for key, content in self.variables.contents.items():
+            write_entry(self._options.state, key, content)
         for key, remotes in self.remotes.items():
             remotes.save(self._remotes_path(key))
 
@@ -141,12 +142,13 @@ class EntryCommands:
         self.remotes[key] = remotes
         own, place = own_command(), str(self._remotes_path(key))
         name = str(remotes.name_of(entry))
-        carry = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
-        carry += ["--state-dir", self._options.state]
-        return own[0], [*own[1:], *self._shim(entry), *own, *carry]
+        # The shim in front of the proxy records; a second record would count each call twice.
+        proxy = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
+        proxy += ["--state-dir", self._options.state]
+        return own[0], [*own[1:], *self._shim(entry), *own, *proxy]
 
     def _reach(self, entry: ServerEntry) -> tuple[Remotes | None, str]:
-        """Return how a proxy reaches a remote entry, or why it cannot for good."""
+        """Return how a proxy reaches a remote entry in every run, or why it cannot."""
         if not self._options.remote:
             return None, "remote server"
         texts = [entry.url, *map(str, entry.headers.values())]
@@ -183,12 +185,13 @@ def install_agent(
     options: InstallOptions,
     started_at: str,
 ) -> AgentReport:
-    """Put a shim before every server of an agent; again, for servers that were added since.
+    """Put a shim in front of every server of an agent; repeat it for servers that were added later.
 
     Problems are in the report: an agent whose files cannot be written does not stop the others.
     """
     report = AgentReport(search.agent_type)
     with _reporting(report):
+        # Locking restores what killed wraps left, so the plan is made again with the locks held.
         _lock(configs, configs.plan(search), report)
         for _ in range(_ATTEMPTS):
             plan = configs.plan(search)
@@ -215,12 +218,12 @@ def install_agent(
 def uninstall(
     configs: InstalledConfigs, journals: Iterable[Journal], agents: Iterable[str], state: str
 ) -> list[RestoreOutcome]:
-    """Restore installed files; one that other agents read as well stays, unless all are meant.
+    """Restore installed files; a file that other agents use too stays installed for those.
 
     Args:
         configs: the installed files.
-        journals: those to restore.
-        agents: the agents that are meant; empty for all.
+        journals: the journals of the files to restore.
+        agents: the agents to restore them for; empty for all.
         state: the state directory.
     """
     chosen = frozenset(agents)
@@ -262,9 +265,9 @@ def is_tracked(path: Path) -> bool:
 
     if git_root(path.parent) is None:
         return False
-    # A repository can name programs that git starts by itself.
-    quiet = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
-    command = ["git", *quiet, "ls-files", "--error-unmatch", "--", path.name]
+    # A repository's config can name programs that git would start.
+    safe = ["-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
+    command = ["git", *safe, "ls-files", "--error-unmatch", "--", path.name]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
             command, cwd=path.parent, capture_output=True, timeout=_GIT_TIMEOUT_S, check=False
@@ -275,7 +278,7 @@ def is_tracked(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _reporting(report: AgentReport) -> Iterator[None]:
-    """Note what keeps an agent from being installed, and let the next one go on."""
+    """Turn exceptions into problems of a report, so that one agent does not stop the others."""
     try:
         yield
     except ConfigError as error:
@@ -313,7 +316,7 @@ def _describe(
     commands: EntryCommands,
     done: Rewrite,
 ) -> None:
-    """Note what a rewrite does."""
+    """Fill in what a rewrite changes and leaves out."""
     plan.require()
     changes = [configs.current(one) for one in done.files]
     report.changes = tuple(one for one in changes if one.file.content != one.content)
@@ -327,7 +330,7 @@ def _describe(
         for one in done.files
     ]
     report.warnings += [str(one) for one in plan.warnings if str(one) not in report.warnings]
-    free = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
+    entries = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
     outside = [(one.place, one.reason) for one in plan.outside]
-    report.ungoverned = list(dict.fromkeys([*free, *outside]))
+    report.ungoverned = list(dict.fromkeys([*entries, *outside]))
     report.not_started = commands.variables.refused

@@ -1,6 +1,6 @@
-"""Finds the remote server that ``thoughtgate login NAME`` means.
+"""Finding the remote server that ``thoughtgate login NAME`` refers to.
 
-A name is the id of a server in the config, the name of a remote entry in the config of an agent, or a
+A name is the id of a server in the config, the name of a remote entry in an agent's config, or a
 URL. While an agent is wrapped, the URLs of its remote entries are in the run's private file.
 """
 

@@ -1,8 +1,8 @@
-"""A wrap that a wrapped agent starts, for another agent: governed under a run of its own.
+"""A wrap that a wrapped agent starts for another agent, which is governed in a run of its own.
 
-Whoever starts it is an agent, so it must not loosen anything: it uses the state directory, the
-config and the profile of the run around it, and prints no link to a console. Approvals are
-answered as for the other run, and never by a descendant of either agent.
+It was started by an agent, so it must not loosen anything: it uses the state directory, the config
+and the profile of the outer run, and prints no link to a console. Approvals are answered as for the
+outer run, and never by a descendant of either agent.
 """
 
 import os
@@ -57,7 +57,7 @@ def find_outer_runs(environ: Mapping[str, str], state: str) -> tuple[OuterRun, .
 
 
 def require_policy_of(outer: Sequence[OuterRun], loaded: Loaded, state: str) -> None:
-    """Refuse a policy that may be looser than that of the runs around this process.
+    """Refuse a policy that may be looser than that of the outer runs.
 
     Raises:
         UsageError: the state directory, the config or the profile is another one.
@@ -68,6 +68,7 @@ def require_policy_of(outer: Sequence[OuterRun], loaded: Loaded, state: str) -> 
             differs = f"the state directory {state}"
         elif _real(loaded.path or "") != _real(run.config):
             differs = f"the config {loaded.path or 'that is built in'}"
+        # An outer run that only reports is not weakened by one that enforces.
         elif run.profile == PRODUCTION != loaded.policy.profile:
             differs = f"the profile {loaded.policy.profile}"
         if differs:

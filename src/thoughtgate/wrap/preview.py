@@ -1,4 +1,4 @@
-"""What ``wrap --dry-run`` shows. Writes nothing and starts nothing."""
+"""The output of ``wrap --dry-run``. Writes nothing and starts nothing."""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,10 @@
-"""Puts an agent's remote servers behind the gate: a shim in front of a proxy that uses the URL.
+"""Putting an agent's remote servers behind the gate: a shim in front of a proxy that uses the URL.
 
-The shim asks the run's service like every other; the proxy behind it only forwards. URLs and
+The shim asks the run's service like every other shim; the proxy behind it only forwards. URLs and
 headers may contain secrets, so they are in a private file in the state directory and not on the
-command line. If a server needs a login, the proxy uses the tokens of ``thoughtgate login NAME``. Entries
-that need the agent itself, such as a helper that computes headers, stay with the agent and are reported
-as not governed.
+command line. If a server needs a login, the proxy uses the tokens of ``thoughtgate login NAME``.
+Entries that need the agent itself, such as those with a helper that computes headers, stay with the
+agent and are reported as not governed.
 """
 
 import json
@@ -18,6 +18,7 @@ from thoughtgate.agents.atomic import write_private
 from thoughtgate.agents.discovery import Plan
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.expansion import Syntax, expand
+from thoughtgate.agents.injection.injection import place_of
 from thoughtgate.config.checks import GATES_HEADERS, proxy_fault
 from thoughtgate.config.server_auth import ServerAuth
 from thoughtgate.config.settings import ServerSettings, Settings
@@ -36,9 +37,10 @@ _CLIENT: Final = {
     "scopes": "scopes",
     "enabled": "",
 }
-"""What agents' configs say about a login, and the key of ours that it becomes; others are the agent's own.
+"""The keys of a login in agents' configs, and our keys for them; empty for one that has no effect.
 
-A secret in an agent's config stays there: ours are in the environment only."""
+An entry with any other key stays with the agent. So does one with a client secret, because our
+config takes secrets only from the environment."""
 
 _IDENT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED: Final = "thoughtgate"
@@ -54,7 +56,10 @@ class Remotes:
         settings: Settings | None = None,
         config: str = "",
     ) -> None:
-        """``settings`` of the file ``config`` may say how a server is reached."""
+        """Find out how each remote entry is reached.
+
+        ``settings``, from the file ``config``, may add to the entry of the same name.
+        """
         tokens_env = settings.keys.tokens_env if settings is not None else ""
         self._key = {tokens_env: environ[tokens_env]} if environ.get(tokens_env) else {}
         self._tokens_env = tokens_env
@@ -71,13 +76,13 @@ class Remotes:
                 server |= connection_of(known, server, config)
                 self._variables[entry.id] = _variables_of(server, environ)
             name = self._ident(entry.id, number)
-            self._names[_place(entry)] = name
+            self._names[place_of(entry)] = name
             self._servers[name] = server
 
     def _ident(self, name: str, number: int) -> str:
-        """Return the id in the proxy's config: the name in the agent's, if it can be one.
+        """Return the id in the proxy's config: the name in the agent's config, if that is valid.
 
-        ``thoughtgate login`` takes it, and errors name it.
+        Users see it in errors and give it to ``thoughtgate login``.
         """
         taken = {_RESERVED, *map(str.lower, self._servers)}
         is_usable = _IDENT.fullmatch(name) is not None and name.lower() not in taken
@@ -85,14 +90,15 @@ class Remotes:
 
     def name_of(self, entry: ServerEntry) -> str | None:
         """Return the name of an entry in the proxy's config; None if it stays with the agent."""
-        return self._names.get(_place(entry))
+        return self._names.get(place_of(entry))
 
     def relayed(self, plan: Plan) -> set[str]:
         """Return the names of the servers that our own proxy reaches.
 
-        A name that another file gives to a command is left out: only our own program gets keys.
+        A name that also belongs to an entry with a command is left out: the variables of a proxy,
+        which contain keys, must go to our own program alone.
         """
-        others = {entry.id for entry in plan.entries if _place(entry) not in self._names}
+        others = {entry.id for entry in plan.entries if place_of(entry) not in self._names}
         return {path[-1] for path in self._names} - others
 
     def own_variables(self, plan: Plan) -> dict[str, dict[str, str]]:
@@ -116,7 +122,7 @@ class Remotes:
         if not self._servers:
             return
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # The governance service compares the definitions; here they only pass through.
+        # Definitions are compared by the governance service; the proxy only passes them on.
         servers = {"*": {"definitions": "off"}, **self._servers}
         document = {"schema": 1, "default": "forward", "servers": servers}
         if self._tokens_env:
@@ -124,11 +130,12 @@ class Remotes:
         write_private(path, json.dumps(document, indent=1).encode())
 
     def require_same(self, path: Path, real: Path) -> None:
-        """Check that a config that another wrap saved reaches the servers of a shared file likewise.
+        """Check that another wrap reaches the servers of a file that both share in the same way.
 
         Raises:
             Conflict: it does not.
         """
+        # The entries in the shared file name the other wrap's config, so that is what is used.
         names = [name for place, name in self._names.items() if place[0] == str(real)]
         try:
             there = json.loads(path.read_bytes())["servers"] if names else {}
@@ -155,7 +162,7 @@ def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dic
         if value is None:
             return None
         headers[name] = f"Bearer {value}" if name == "Authorization" else value
-    # Agents' own HTTP clients do not send these either.
+    # Headers that the gate's HTTP client sets itself, as agents' own clients do.
     headers = {name: text for name, text in headers.items() if name.lower() not in GATES_HEADERS}
     url = expand(entry.url, syntax, environ)
     if any("${" in text or "{env:" in text for text in (url, *headers.values())):
@@ -164,7 +171,7 @@ def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dic
     login = _login_of(entry)
     if login is None:
         return None
-    # The operator's environment, unlike that of the proxy, which the agent starts.
+    # Decided here, with the user's environment; the proxy is started by the agent, with another.
     proxy = proxy_of(url, environ)
     if proxy is not None and proxy_fault(proxy.url):
         return None
@@ -175,8 +182,9 @@ def reach(entry: ServerEntry, syntax: Syntax, environ: Mapping[str, str]) -> dic
 def connection_of(known: ServerSettings, server: Mapping[str, Any], config: str) -> dict[str, Any]:
     """Return the keys that the operator's config adds to a remote entry of the same name.
 
-    Whoever writes the agent's file chooses the URL. Certificates, credentials and the proxy are
-    for the URL in the config, so they are used only if the entry has the same one.
+    The URL comes from the agent's file, which an agent or a repository may have written.
+    Certificates, credentials and the proxy are meant for the URL in the operator's config, so they
+    are used only if the entry has the same one.
     """
     found: dict[str, Any] = {"timeout": _milliseconds(known.timeout_s)}
     if known.url.rstrip("/") != server["url"].rstrip("/"):
@@ -241,10 +249,6 @@ def remove_orphans(environ: Mapping[str, str], living: frozenset[str]) -> None:
         if path.name.startswith(INSTALLED) or path.stem in living:
             continue
         path.unlink(missing_ok=True)
-
-
-def _place(entry: ServerEntry) -> tuple[str, ...]:
-    return (str(entry.layer.real), *entry.path)
 
 
 def _from_variables(entry: ServerEntry) -> dict[str, str]:

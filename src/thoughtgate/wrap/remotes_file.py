@@ -1,6 +1,7 @@
-"""Where the URLs of the remote servers of a run or an installation are kept.
+"""The path of the private file with the URLs of the remote servers of a run or an installation.
 
-Separate from what writes the file, because every ``proxy`` asks whether its config is one.
+Separate from ``remote_servers``, which writes the file, because every ``proxy`` process checks
+whether its config is such a file and should not load the rest.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from thoughtgate.gate.state_directory import state_directory
 
 DIRECTORY: Final = "remotes"
 INSTALLED: Final = "installed-"
-"""With this begin the names of files that ``install`` keeps for good, one per entry."""
+"""The beginning of the names of the files of ``install``, one per entry, which outlive all runs."""
 
 
 def remotes_path(key: str, environ: Mapping[str, str]) -> Path:

@@ -37,7 +37,8 @@ def run_key(plan: Plan) -> str:
 def is_our_entry(argv: Sequence[Any], environ: Mapping[str, str]) -> bool:
     """Tell whether a command line runs our own shim with a run of this state directory.
 
-    Anybody can call a program ``thoughtgate``, and give a shim another service.
+    Its name alone proves nothing: any program can be called ``thoughtgate``, and a shim can be
+    given another service or policy with its options.
     """
     own = [*own_command(), "shim"]
     words = list(argv[len(own) :])
@@ -67,14 +68,15 @@ def make_rewrite(
 
     Args:
         plan: what was discovered.
-        environ: where the state directory is.
-        variables: those that go to the servers alone.
+        environ: determines the state directory.
+        variables: the variables that go to the servers alone.
         remotes: the remote servers that a proxy can reach.
-        key: the run's, if it is not the only one of this agent in this place.
-        runs: the runs that files name which another wrap has rewritten, by their real paths.
+        key: the run's key, if it is not the only run of this agent in this directory.
+        runs: the run files that the entries of files shared with another wrap name, by the real
+            paths of those files.
     """
     own = own_command()
-    # In full, because the shim must not look for it with variables that others can set.
+    # An absolute path: otherwise the shim would look for it with variables that others can set.
     own_run = run_path(key or run_key(plan), environ)
 
     def shim(entry: ServerEntry) -> list[str]:
@@ -91,8 +93,9 @@ def make_rewrite(
             return None
         run = Path(runs.get(entry.layer.real, own_run))
         place = str(remotes_path(run.stem, environ))
-        carry = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
-        carry += ["--state-dir", state_directory(environ)]
-        return own[0], [*own[1:], *shim(entry), *own, *carry]
+        # The shim's service records; a second record would count each call twice.
+        words = ["proxy", "--stdio", "-c", place, "--server", name, "--audit", os.devnull]
+        words += ["--state-dir", state_directory(environ)]
+        return own[0], [*own[1:], *shim(entry), *own, *words]
 
     return rewrite(plan, own, shim, proxy)

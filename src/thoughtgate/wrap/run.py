@@ -3,8 +3,8 @@
 This module owns the order of the steps. The config is read and the plan made before anything is
 created; then come the locks, the record, the service, the governed entries and the agent. At the
 end, in every case, the shims are stopped, the files restored or removed and the record closed. If
-this process is killed, a guardian process ends the agent and cleans up. ``strategy`` has the two
-ways to give the agent its governed entries.
+this process is killed, a guardian process ends the agent and cleans up. ``strategy`` contains the
+two ways to give the agent its governed entries.
 """
 
 import asyncio
@@ -73,9 +73,10 @@ INTERRUPT_S: Final = 2.0
 """Two Ctrl-C within this time stop ``wrap``; a single one is left to the agent."""
 
 REAP_EVERY_S: Final = 0.25
-"""How long a process that the agent left behind may remain as a zombie."""
+"""How long a process that the agent left behind may remain a zombie."""
 
 ACTIVE: Final = "THOUGHTGATE_ACTIVE"
+"""The variable that tells an agent's descendants that they are inside a wrap."""
 
 _HANDLED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -104,7 +105,7 @@ class WrapReport:
     governed: tuple[str, ...] = ()
     """The servers whose shims reported to the service."""
     silent: tuple[str, ...] = ()
-    """The servers whose shims never did: the agent did not start them, or not through the gate."""
+    """The servers whose shims never reported: not started, or not started through the gate."""
     added_outside: tuple[tuple[str, str], ...] = ()
     """Servers that were added during the run and are not governed, each with the reason."""
 
@@ -190,7 +191,7 @@ class Wrap:
         status, code = "FAILED", 2
         with open_listener(self._options.port) as listener, self._strategy:
             environ, observe = self._around.environ, self._around.observe
-            # The agent's descendants include those that it detaches from itself: wrap adopts them.
+            # By adopting orphans, wrap keeps sight of processes that the agent detaches from itself.
             governed = describe_governed(read_process(os.getpid()), adopts=adopt_orphans())
             governor = open_governor(
                 self._loaded,
@@ -215,7 +216,7 @@ class Wrap:
                     status = _status(code, self._signal)
                     await self._drain(governance)
                     self._added = None
-                    added.look(now())  # what the agent did last
+                    added.look(now())  # finds what the agent changed last
             finally:
                 governor.finish(status, now())
         for problem in self._strategy.left:
@@ -239,6 +240,8 @@ class Wrap:
         console, address = around.console(governance, port) if around.console else (None, "")
         governance.login_page = login_page_at(address)
         governance.reports_verdicts = around.reports_verdicts
+        # Passed on in the run file alone, with mode 0600: other users can read command lines, and the
+        # servers inherit variables.
         token = secrets.token_urlsafe(32)
         handler = GovernanceHandler(
             governance,
@@ -246,7 +249,7 @@ class Wrap:
             console=AsgiHandler(console) if console is not None else None,
             metrics=around.metrics,
         )
-        handler.port = port
+        handler.port = port  # so that a request with another port in its Host header is rejected
         profile = self._loaded.policy.profile
         self._run_file = RunFile("127.0.0.1", port, token, profile, os.getpid())
         self._watch = Reloader(
@@ -272,7 +275,7 @@ class Wrap:
 
     @contextlib.asynccontextmanager
     async def _control(self, report: ServerReport) -> AsyncIterator[None]:
-        """Answer ``thoughtgate status`` during the run; a run goes on without that."""
+        """Answer ``thoughtgate status`` during the run; if that is impossible, the run goes on."""
         socket_path = Path(self._state, DIRECTORY, f"{os.getpid()}.sock")
         control = ControlServer(socket_path, {"status": report.describe})
         try:
@@ -291,14 +294,15 @@ class Wrap:
         def make(plan: Plan) -> Rewrite:
             remotes = None
             if self._options.remote:
-                # What a launcher such as `env` sets is the agent's own, and expanded as such.
+                # The agent expands references with what a launcher such as `env` sets, too.
                 known = {**environ, **plan.search.env}
                 remotes = Remotes(plan, known, loaded.settings, loaded.path or "")
             variables = ServerVariables(plan, plan.search.env)
             runs = strategy.runs
             done = make_rewrite(plan, environ, variables, remotes, self._key, runs=runs)
-            if self._agent is None:  # what is added later is named by itself
+            if self._agent is None:  # later, only the added servers are reported
                 self._require(plan, strategy.outcome(plan, done), variables)
+            # Before the entries are written: a shim that starts from one needs the run file.
             serves = tuple(sorted({*runs.values()} - {self._run_path}))
             self._run_file = self._run_file._replace(entries=variables.contents, serves=serves)
             write_run_file(self._run_path, self._run_file)
@@ -333,20 +337,25 @@ class Wrap:
             governor.note(record)
             governor.flush_quietly()
 
-        take_in = strategy.take_in
+        rewrite_added = strategy.rewrite_added
         self._added = AddedServers(
             strategy.plan,
             outcome,
             report,
             note=note,
             say=self._say,
-            take_in=None if take_in is None else lambda: take_in(self._make),
+            rewrite_added=None if rewrite_added is None else lambda: rewrite_added(self._make),
             is_ours=lambda argv: is_our_entry(argv, self._around.environ),
         )
         return self._added
 
     def _require(self, plan: Plan, outcome: Outcome, variables: ServerVariables) -> None:
-        """Report what stays outside the gate; refuse if nothing is governed, or with ``strict``."""
+        """Report what stays outside the gate.
+
+        Raises:
+            ConfigError: no server would be governed.
+            UsageError: a server would not be governed, and ``strict`` forbids that.
+        """
         for line in describe_exceptions(outcome, variables):
             self._say(line)
         if self._options.strict and (outcome.outside or outcome.left_out or variables.refused):
@@ -370,7 +379,7 @@ class Wrap:
         try:
             await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if agent.is_alive:
-                # Shims are told first, because an idle one learns of it only with its next heartbeat.
+                # Before the agent is stopped: an idle shim learns of it only with its next heartbeat.
                 await governance.shut_down()
                 shims = {session.pid for session in governance.sessions.values()}
                 await agent.stop(self._signal or signal.SIGTERM, shims)

@@ -1,8 +1,8 @@
-"""Which servers of a run are proven to be governed.
+"""The servers of a run, and which of them are proven to be governed.
 
-A rewritten entry is an intention. It is proven when the shim that it starts has reported to the
-governance service; until then, the agent has not started the server, or has started it in a way
-that the gate does not see.
+A rewritten entry is only an intention. A server is proven to be governed when its shim has reported
+to the governance service; until then, the agent has not started the server, or has started it in a
+way that the gate does not see.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,9 +22,10 @@ class ServerReport:
         reported: AbstractSet[str],
         states: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
     ) -> None:
-        """Take the names of the servers whose shims have reported; the set grows during the run.
+        """Start with a set that grows during the run.
 
-        ``states`` returns what their last events say, by name.
+        ``reported`` contains the names of the servers whose shims have reported. ``states`` returns
+        each server's state after its last event, by name.
         """
         self.configured: tuple[str, ...] = ()
         """The servers whose entries were rewritten."""

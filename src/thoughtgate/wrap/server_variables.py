@@ -1,4 +1,4 @@
-"""The variables of entries that go through a private file to the servers alone.
+"""The variables of entries that reach only the servers, through a private file.
 
 ``agents.entry_environment`` decides which ones. A key on the shim's command line selects those of
 its entry, because entries of the same name in several files can have different ones. ``wrap`` keeps
@@ -13,6 +13,7 @@ from typing import Any
 from thoughtgate.agents.discovery import Plan, unset_variable
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.entry_environment import ENTRY_OPTION, MovedVariables, moved_variables
+from thoughtgate.agents.injection.injection import place_of
 from thoughtgate.errors import UsageError
 from thoughtgate.gate.installs.entry_variables import read_entry
 from thoughtgate.gate.run_file import variables_of
@@ -25,7 +26,7 @@ class ServerVariables:
     """The variables of a plan's entries."""
 
     def __init__(self, plan: Plan, environ: Mapping[str, str], *, one_run: bool = True) -> None:
-        """``one_run`` is False for entries that other files may be merged with in each run."""
+        """``one_run`` is False for an installation: each start may merge other files into an entry."""
         self.contents: dict[str, dict[str, Any]] = {}
         """By key: the variables, or the reason why the server must not start."""
         self.refused: list[str] = []
@@ -39,7 +40,7 @@ class ServerVariables:
             if entry.skipped:
                 names = {key_of_entry(one) for one in plan.entries if one.id == entry.id}
                 moved = _with_installed(entry, moved, names, state_directory(environ))
-            # A shim that is installed for good gets the variables of each start.
+            # An installed shim gets the environment of each start, where the variable may be set.
             unset = unset_variable(plan, entry) if one_run else ""
             problem = unset or (moved.problem if moved is not None else "")
             if problem:
@@ -59,7 +60,8 @@ def _with_installed(
 ) -> MovedVariables | None:
     """Add the variables that ``install`` keeps for the shim in an entry.
 
-    ``keys`` are those of this server: another one's would be another server's variables.
+    ``keys`` are those of this server's entries. A shim with any other key, which whoever wrote the
+    entry could choose, would get another server's variables.
     """
     words = [entry.command, *entry.args][: entry.skipped]
     key = next((two for one, two in pairwise(words) if one == ENTRY_OPTION and two in keys), "")
@@ -70,12 +72,12 @@ def _with_installed(
         kept = variables_of(read_entry(state, key))
     except UsageError as error:
         return now if now.problem else MovedVariables(problem=str(error))
-    # Installing empties variables; one that has a value again was written since.
+    # Installing has emptied the variables; one that has a value was written again after that.
     values = kept | {name: text for name, text in now.values.items() if text or name not in kept}
     return MovedVariables(values, now.problem)
 
 
 def key_of_entry(entry: ServerEntry) -> str:
-    """Return a key that is the same in each run and tells nothing about the values."""
-    place = "\0".join((str(entry.layer.real), *entry.path))
+    """Return a key that is the same in each run and reveals nothing about the values."""
+    place = "\0".join(place_of(entry))
     return sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_LENGTH]

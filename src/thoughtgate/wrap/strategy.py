@@ -1,8 +1,8 @@
 """The two ways to put an agent's servers behind the gate for the time of a run.
 
 ``Rewriting`` changes the agent's config files and restores them. ``Injecting`` gives the agent
-governed entries at its start and touches no file. Both are used in the same way, so that ``run``
-does not differ: enter, ``write``, start the agent with ``command`` and ``variables``, leave.
+governed entries when it starts and touches no file. ``run`` uses both in the same way: enter,
+``write``, start the agent with ``command`` and ``variables``, exit.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,11 +34,11 @@ class Outcome(NamedTuple):
     configured: tuple[str, ...]
     """The servers that are behind the gate."""
     outside: tuple[tuple[str, str], ...]
-    """What the agent may start without the gate, each with the reason."""
+    """Servers that the agent may start without the gate, each with the reason."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Servers that the agent does not get in this run, each with the reason."""
     skipped: tuple[str, ...] = ()
-    """Servers whose entries run a shim that somebody else configured."""
+    """Servers whose entries already contained a shim, which is left out in this run."""
     files: tuple[str, ...] = ()
     """The config files that are rewritten."""
     written: Mapping[Path, bytes] = MappingProxyType({})
@@ -47,10 +47,10 @@ class Outcome(NamedTuple):
 
 def rewritten(plan: Plan, done: Rewrite) -> Outcome:
     """Return the outcome of rewriting an agent's files."""
-    free = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
+    ungoverned = [(entry.id, entry.note or "remote server") for entry in done.ungoverned]
     return Outcome(
         tuple(sorted({entry.id for entry in done.governed})),
-        (*dict.fromkeys(free), *((one.place, one.reason) for one in plan.outside)),
+        (*dict.fromkeys(ungoverned), *((one.place, one.reason) for one in plan.outside)),
         skipped=tuple(dict.fromkeys(entry.id for entry in done.governed if entry.skipped)),
         files=tuple(str(one.file.path) for one in done.files),
         written={one.file.real: one.content for one in done.files},
@@ -90,12 +90,15 @@ class Rewriting:
 
     @property
     def plan(self) -> Plan:
-        """What was found when the files were read last."""
+        """The plan from the last time that the files were read."""
         return self._configs.plan
 
     @property
     def runs(self) -> Mapping[Path, str]:
-        """The runs that rewritten files name, by their real paths; other wraps may have named them."""
+        """The run file that the entries of each rewritten file name, by the file's real path.
+
+        In a file that is shared, this is the run file of the wrap that rewrote the file first.
+        """
         return self._configs.runs
 
     @property
@@ -108,10 +111,10 @@ class Rewriting:
         """What the user should know about the restored files."""
         return self._configs.left
 
-    def take_in(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Outcome] | None:
-        """Rewrite servers that were added during the run too; None if that has to wait."""
-        taken = self._configs.take_in(make)
-        return (taken[0], rewritten(*taken)) if taken else None
+    def rewrite_added(self, make: Callable[[Plan], Rewrite]) -> tuple[Plan, Outcome] | None:
+        """Also rewrite servers that were added during the run; None if that has to wait."""
+        found = self._configs.rewrite_added(make)
+        return (found[0], rewritten(*found)) if found else None
 
     def __enter__(self) -> Self:
         try:
@@ -148,8 +151,8 @@ class Injecting:
     way: Way = "inject"
     left: tuple[Problem, ...] = ()
     runs: Mapping[Path, str] = MappingProxyType({})
-    take_in = None
-    """The agent has got its servers, and reads no more from its files."""
+    rewrite_added = None
+    """Not possible: the agent has got its servers when it started, and no file is rewritten."""
 
     def __init__(self, plan: Plan, environ: Mapping[str, str]) -> None:
         self.plan = plan

@@ -1,10 +1,9 @@
-"""Following an agent whose launcher exits while its window stays open, as of Cursor or VS Code.
+"""Following an agent whose launcher exits while its window stays open, such as Cursor or VS Code.
 
-``wrap`` adopts the processes that the launcher leaves behind, so on Linux the window is gone when
-they are; on macOS the process table shows the application. If nothing is left behind, the
-launcher has handed over to a window that was running already. That window reads the rewritten
-config too, so the run goes on for as long as servers of it run behind the gate, or until the user
-ends it.
+``wrap`` adopts the processes that the launcher leaves behind, so on Linux the window is closed when
+they have exited; on macOS the process table shows the application. If nothing is left behind, the
+launcher has handed over to a window that was already open. That window reads the rewritten config
+too, so the run goes on while servers of that window run behind the gate, or until the user ends it.
 """
 
 import asyncio
@@ -37,13 +36,13 @@ Editors stop all servers and start them again when their config changes."""
 LOOK_S: Final = 0.25
 
 MAX_NAMED: Final = 5
-"""Processes that a message names; an editor has dozens."""
+"""Maximum processes that a message names; an editor has dozens."""
 
 NO_WINDOW: Final = frozenset(
     {"--version", "-v", "-V", "--help", "-h", "--status", "-s", "--list-extensions"}
     | {"--install-extension", "--uninstall-extension", "--update-extensions", "--add-mcp"}
 )
-"""Options with which a launcher does something else than to open a window."""
+"""Options with which a launcher does something other than opening a window."""
 
 IN_TERMINAL: Final = frozenset({"cursor-agent", "kiro-cli"})
 """Programs of a graphical agent that run in the terminal."""
@@ -61,7 +60,7 @@ class Window:
         stop: asyncio.Event,
         say: Callable[[str], None],
     ) -> None:
-        """Create it before the launcher starts.
+        """Note the application's running processes; call it before the launcher starts.
 
         ``command`` is the agent's own command line, without launchers such as ``env``.
         """
@@ -83,11 +82,12 @@ class Window:
         Args:
             code: the exit code of the launcher.
             lasted_s: how long the launcher ran.
-            sessions: the shims that are connected; changes as they come and go.
+            sessions: the shims that are connected; the caller keeps it up to date.
             own: other child processes of ours.
         """
         if not self._opens:
             return
+        # A launcher that hands over first starts an editor process, which exits on its own.
         await self._wait(lambda: not self._left(sessions, own), SETTLE_S)
         if self._stop.is_set():
             return
@@ -111,7 +111,7 @@ class Window:
             )
 
     async def _follow_running_window(self, sessions: Sessions) -> None:
-        """Go on while a window that is no process of ours uses the rewritten config."""
+        """Wait while a window that we did not start uses the rewritten config."""
         until = "you press Ctrl-C here" if _has_terminal() else "its servers are closed"
         self._say(
             f"{self._agent.name} handed over to a window that was open already; the config stays "

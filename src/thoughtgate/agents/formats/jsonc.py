@@ -1,6 +1,6 @@
 """A parser and in-place editor for JSON with comments.
 
-Parses text to a tree with offsets. An edit changes the text of one value and nothing else, so
+Parses a text into a tree with offsets. An edit changes the text of one value and nothing else, so
 comments, order, indentation, trailing commas, line endings, a byte order mark and a missing
 final newline survive.
 
@@ -24,8 +24,10 @@ MAX_DEPTH: Final = 128
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*(?s:.*?)\*/)*")
 _BLANK = re.compile(r"[ \t\r\n]*")
+# Possessive, so that an unterminated string fails in linear time.
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+# The lookahead refuses what only begins like a value, such as 01 or nullable.
 _ATOM = re.compile(rf"(?:true|false|null|{_NUMBER})(?![\w.+-])")
 
 
@@ -172,6 +174,7 @@ class _Parser:
             self.fail(f"nested deeper than {MAX_DEPTH} levels")
         node = Node(self.at)
         opening = self.peek()
+        # Not at depth 0: whoever asks for a lazy tree wants to reach the members of its root.
         if self.lazy and depth and opening in ("{", "[") and self.read_whole(node):
             return node
         if opening == "{":
@@ -284,6 +287,7 @@ def remove(text: str, path: KeyPath) -> str:
         return text[: members[at - 1].node.end] + text[members[at].node.end :]
     if len(members) > 1:
         return text[: members[0].start] + text[members[1].start :]
+    # The only member: a trailing comma after it would be invalid in an empty object.
     return text[: members[0].start] + text[_after_comma(text, members[0].node.end) :]
 
 

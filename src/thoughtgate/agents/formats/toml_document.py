@@ -31,6 +31,7 @@ class TomlDocument:
         """
         self._bom = "\ufeff" if text.startswith("\ufeff") else ""
         body = text.removeprefix("\ufeff")
+        # Two parsers: tomllib gives plain values that can be compared, tomlkit keeps the layout.
         try:
             self.values: dict[str, Any] = tomllib.loads(body)
             self._document = tomlkit.parse(body)
@@ -41,6 +42,7 @@ class TomlDocument:
         if tomlkit.dumps(self._document) != body:
             message = "this TOML cannot be edited without changing other settings"
             raise ConfigError([Problem("", message)])
+        # tomlkit writes new lines with a line feed alone. A file with mixed endings stays as it is.
         self._crlf = "\r\n" in body and not _LONE_NEWLINE.search(body)
         self.extra: tuple[int, str] | None = None
 
@@ -62,11 +64,13 @@ class TomlDocument:
     def encode(cls, value: Any) -> str:
         """Return a value as TOML text on one line."""
         if isinstance(value, Mapping):
-            pairs = (f"{_quote(key)} = {cls.encode(item)}" for key, item in value.items())
+            pairs = (f"{basic_string(key)} = {cls.encode(item)}" for key, item in value.items())
             return "{" + ", ".join(pairs) + "}"
         if isinstance(value, list | tuple):
             return "[" + ", ".join(map(cls.encode, value)) + "]"
-        return _quote(value) if isinstance(value, str) else str(tomlkit.item(value).as_string())
+        if isinstance(value, str):
+            return basic_string(value)
+        return str(tomlkit.item(value).as_string())
 
     @staticmethod
     def decode(raw: str) -> Any:
@@ -136,6 +140,6 @@ class TomlDocument:
         return found
 
 
-def _quote(value: str) -> str:
-    """Return a TOML basic string. Its escapes are those of JSON, except that DEL needs one."""
+def basic_string(value: str) -> str:
+    """Return a string in TOML's notation. The escapes are those of JSON, but DEL needs one too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,7 +2,7 @@
 
 The parser tells where each value begins and ends; edits are made in the text, which keeps
 comments, order and layout. Values that cannot be edited safely, such as block scalars, are
-refused. Whoever edits a text checks afterwards that it parses to the intended values.
+refused. The caller checks after an edit that the text parses to the intended values.
 """
 
 import json
@@ -149,6 +149,7 @@ class YamlDocument:
         return end - (self._text[end - 1 : end] == "\r")
 
     def _find(self, path: KeyPath) -> Node:
+        # Parsed again each time, because every edit moves the offsets behind it.
         found = _compose(self._text)
         for key in path:
             pairs = found.value if isinstance(found, MappingNode) else ()
@@ -185,7 +186,7 @@ def _column(node: Node) -> int:
 
 
 def _is_inline(node: Node) -> bool:
-    """Tell whether a value ends where its text ends: a block ends with the next line's indentation."""
+    """Tell whether a value ends where its text ends; a block extends to the next line's indentation."""
     if isinstance(node, ScalarNode):
         return node.style not in _BLOCK_STYLES
     return isinstance(node, MappingNode | SequenceNode) and bool(node.flow_style)
@@ -211,6 +212,7 @@ def _load(text: str, *, indent: int = 0) -> Any:
         ConfigError: it is not valid YAML, or not one document.
     """
     try:
+        # With its indentation, so that the first line is aligned with the others again.
         return YAML(typ="safe", pure=True).load(" " * indent + text)
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)

@@ -1,1 +1,1 @@
-"""Giving governed servers to an agent at its start, without touching its files."""
+"""Giving governed servers to an agent when it starts, without touching its files."""

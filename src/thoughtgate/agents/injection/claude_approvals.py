@@ -8,10 +8,14 @@ counts wherever it is found.
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.config_paths import Search, claude_code_state, claude_project_keys
+from thoughtgate.agents.config_paths import (
+    Search,
+    claude_code_state,
+    claude_project_keys,
+    claude_settings_directory,
+)
 from thoughtgate.agents.entries import ServerEntry
 from thoughtgate.agents.injection.records import read_json, table, texts
 
@@ -33,6 +37,7 @@ class ClaudeApprovals:
         approving = [*always, *((*shared, *own) if _has_trust(own) else ())]
         everything = [*always, *shared, *own]
         self._all = any(one.get(_ALL) is True for one in approving)
+        # Approvals from fewer places than refusals: a repository can refuse, but not approve.
         self._approved = frozenset[str]().union(*(texts(one.get(_APPROVED)) for one in approving))
         self._refused = frozenset[str]().union(*(texts(one.get(_REFUSED)) for one in everything))
         self._denied = [one for settings in everything for one in _denials(settings)]
@@ -51,7 +56,7 @@ class ClaudeApprovals:
 
 
 def is_trusted_folder(search: Search) -> bool:
-    """Tell whether the user trusts the folder, so that what its settings switch on counts."""
+    """Tell whether the user trusts the folder; only then do approvals in its settings count."""
     return _has_trust(_own_records(search))
 
 
@@ -63,11 +68,6 @@ def _own_records(search: Search) -> list[Mapping[str, Any]]:
 
 def _has_trust(own: Iterable[Mapping[str, Any]]) -> bool:
     return any(one.get("hasTrustDialogAccepted") is True for one in own)
-
-
-def claude_settings_directory(search: Search) -> Path:
-    """Return the directory of Claude Code's settings and plugins."""
-    return search.variable_path("CLAUDE_CONFIG_DIR") or search.home / ".claude"
 
 
 def _managed(search: Search) -> Iterator[Mapping[str, Any]]:
@@ -85,7 +85,10 @@ def _denials(settings: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _matches(denial: Mapping[str, Any], entry: ServerEntry) -> bool:
-    """Tell whether a denial is for an entry, which Claude Code cannot see behind the gate."""
+    """Tell whether a denial applies to an entry.
+
+    Claude Code sees only the shim's command line, so it could not apply the denial itself.
+    """
     words = [entry.command, *entry.args][entry.skipped :]
     url = denial.get("serverUrl")
     return (

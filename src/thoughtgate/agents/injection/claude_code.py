@@ -1,14 +1,14 @@
 """Claude Code: one private config file, and the flag that makes it the only one.
 
-``--strict-mcp-config`` drops every server of every file and plugin, so whatever may run is in the
-private file. Claude Code expands ``${V}`` in it as in its own files.
+``--strict-mcp-config`` drops every server of every file and plugin, so all servers that may run are
+in the private file. Claude Code expands ``${V}`` in it as in its own files.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.injection.claude_approvals import ClaudeApprovals, claude_settings_directory
+from thoughtgate.agents.config_paths import Search, claude_settings_directory
+from thoughtgate.agents.injection.claude_approvals import ClaudeApprovals
 from thoughtgate.agents.injection.command_line import with_arguments, without_flag
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.whole_entries import whole_entries
@@ -23,7 +23,7 @@ SUBCOMMANDS: Final = frozenset(
         *("respawn", "rm", "setup-token", "stop", "ultrareview", "update", "upgrade"),
     }
 )
-"""They use the servers in the files, or none, whatever the flags say."""
+"""Subcommands that use the servers in the files, or none, whatever the flags say."""
 
 
 def managed_file(search: Search) -> str:
@@ -38,7 +38,8 @@ def inject(given: Governed) -> Injection:
     found = whole_entries(given, approvals.refusal)
     file = found.private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), STRICT, values=False)
-    # With "=" and before another option: the flag takes several values.
+    # Written with "=", and followed by another option: otherwise the flag, which takes several
+    # values, would also take the user's prompt.
     added = (f"{CONFIG}={file.path}", STRICT)
     return Injection(
         with_arguments(own, added),

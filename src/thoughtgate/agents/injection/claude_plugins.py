@@ -1,7 +1,8 @@
 """The servers of Claude Code's plugins, which its strict mode would drop.
 
-They get the names that Claude Code gives them, so that the names of tools stay: ``plugin:PLUGIN:SERVER``.
-References to the plugin's own directory are resolved here, because Claude Code does that only for plugins.
+They get the names that Claude Code gives them, ``plugin:PLUGIN:SERVER``, so that the names of their
+tools stay the same. References to the plugin's own directory are resolved here, because Claude Code
+resolves them only for plugins.
 """
 
 import json
@@ -9,12 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from thoughtgate.agents.config_paths import Search, flag_values
+from thoughtgate.agents.config_paths import Search, claude_settings_directory, flag_values
 from thoughtgate.agents.entries import Layer
-from thoughtgate.agents.injection.claude_approvals import (
-    claude_settings_directory,
-    is_trusted_folder,
-)
+from thoughtgate.agents.injection.claude_approvals import is_trusted_folder
 from thoughtgate.agents.injection.records import listed_servers, read_json, table
 
 ROOT: Final = "${CLAUDE_PLUGIN_ROOT}"
@@ -44,7 +42,7 @@ def _plugins(search: Search) -> Iterator[tuple[str, Path]]:
     is_trusted = is_trusted_folder(search)
     for name in ("settings.json", "settings.local.json"):
         said = table(read_json(search.cwd / ".claude" / name), "enabledPlugins")
-        # A repository can contain these files: without trust, they only switch plugins off.
+        # A repository can contain these files, so without trust they can only disable plugins.
         enabled.update({key: one for key, one in said.items() if is_trusted or one is not True})
     installed = table(read_json(home / "plugins" / "installed_plugins.json"), "plugins")
     for full, places in installed.items():

@@ -1,8 +1,9 @@
 """Codex: ``-c`` overrides on top of its files, which it merges key by key.
 
-Every name that the files know is listed, because what is not listed runs as the files say. A project's
-file counts for Codex only if the user trusts the folder. The servers of a folder that is not trusted are
-given as disabled, so that they stay off if the user trusts the folder during the session.
+Every name in the files is listed, because a server that is not listed runs as the files say. A
+project's file counts for Codex only if the user trusts the folder. The servers of a folder that is
+not trusted are given as disabled, so that they stay off if the user trusts the folder during the
+session.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any, Final
 from thoughtgate.agents.config_paths import Search, codex_home, git_root, main_repository
 from thoughtgate.agents.entries import Layer, ServerEntry, UngovernedServer
 from thoughtgate.agents.entry_shapes import argv_of, merge_keys
+from thoughtgate.agents.formats.toml_document import basic_string
 from thoughtgate.agents.injection.codex_plugins import SCOPE, ungoverned_plugins
 from thoughtgate.agents.injection.command_line import with_arguments
 from thoughtgate.agents.injection.injection import Governed, Injection
@@ -19,11 +21,12 @@ from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_
 from thoughtgate.agents.injection.records import read_toml, table
 
 SUBCOMMANDS: Final = frozenset({"agents", "remote-control"})
-"""They use a long-lived process that reads the files and no flags of ours."""
+"""Subcommands that use a long-lived process, which reads the files and ignores our flags."""
 
 OPTION: Final = "-c"
 TABLE: Final = "mcp_servers"
 _NOWHERE: Final = "http://127.0.0.1:9/"
+"""A URL that leads nowhere, for a disabled server that has no command: Codex requires one of the two."""
 
 
 def inject(given: Governed) -> Injection:
@@ -45,7 +48,7 @@ def inject(given: Governed) -> Injection:
             servers[name] = _disabled(given, stack)
         elif value is not None:
             governed.append(name)
-            # The entry of a plugin is replaced with all its keys.
+            # Our entry replaces that of a plugin as a whole, so it must repeat the plugin's keys.
             kept = dict(value) if trusted[0].layer.scope == SCOPE else {}
             servers[name] = {**kept, **_flags(stack), **_command(value), **emptied(stack)}
         else:
@@ -76,6 +79,7 @@ class FolderTrust:
             return True
         folder = layer.path.parent.parent
         top = git_root(folder)
+        # The trust may be recorded for the repository, or for a worktree's main repository.
         for place in (folder, folder.resolve(), top, main_repository(top)):
             said = table(self._projects, str(place)).get("trust_level")
             if said is not None:
@@ -84,7 +88,7 @@ class FolderTrust:
 
 
 def without_overrides(argv: Sequence[str]) -> list[str]:
-    """Return a command line without the user's own servers, which are folded into ours."""
+    """Return a command line without the user's own servers, which are merged into ours."""
     kept: list[str] = []
     taking = False
     for index, word in enumerate(argv):
@@ -124,14 +128,10 @@ def _disabled(given: Governed, stack: Sequence[ServerEntry]) -> dict[str, Any]:
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{_text(key)}={_toml(one)}" for key, one in value.items()) + "}"
+        pairs = (f"{basic_string(key)}={_toml(one)}" for key, one in value.items())
+        return "{" + ",".join(pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_toml, value)) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _text(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _text(text: str) -> str:
-    """Return a TOML string: as in JSON, but without surrogates, and DEL is escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return basic_string(value) if isinstance(value, str) else json.dumps(value)

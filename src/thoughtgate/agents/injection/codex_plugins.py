@@ -1,8 +1,8 @@
-"""The servers of Codex's plugins, which no config file has.
+"""The servers of Codex's plugins, which are in no config file.
 
-A server of the same name on the command line replaces that of a plugin, with all its keys. So a
-server that needs variables or headers cannot be given there, where everybody can read them, and
-neither can a remote one; those are named.
+A server of the same name on the command line replaces that of a plugin, with all its keys. A server
+that needs variables or headers can therefore not be given there, where other users of the machine
+can read them, and neither can a remote one; those are reported as ungoverned.
 """
 
 import json
@@ -24,11 +24,11 @@ _KEYS: Final = frozenset(
         *("startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec"),
     }
 )
-"""The keys that are given along. All are known to Codex, and none holds a secret."""
+"""The keys that are copied to the command line. Codex knows all of them, and none holds a secret."""
 
 
 def plugin_layers(search: Search) -> tuple[Layer, ...]:
-    """Return the servers of plugins that can be given to Codex, as text in place of a file."""
+    """Return the plugins' servers that can be injected, as text in place of a file."""
     return tuple(
         Layer(place, place, SCOPE, (_TABLE,), "json", writable=False, inline=_text(servers))
         for place, servers in _by_plugin(search, governed=True)
@@ -36,7 +36,7 @@ def plugin_layers(search: Search) -> tuple[Layer, ...]:
 
 
 def ungoverned_plugins(search: Search) -> Iterator[UngovernedServer]:
-    """Return the servers of plugins that run without the gate if servers are given to Codex."""
+    """Return the plugins' servers that run without the gate if servers are injected."""
     for place, servers in _by_plugin(search, governed=False):
         for name in servers:
             reason = f"a server of the plugin {place}, remote or with variables of its own"
@@ -72,7 +72,7 @@ def _can_be_given(entry: Any) -> bool:
 
 
 def _with_directory(entry: Mapping[str, Any], place: Path) -> dict[str, Any]:
-    """Return what is given of an entry; its directory is relative to the plugin."""
+    """Return the keys of an entry to inject; its directory is relative to the plugin."""
     kept = {key: value for key, value in entry.items() if key in _KEYS}
     if isinstance(kept.get("cwd"), str):
         kept["cwd"] = str(place / kept["cwd"])

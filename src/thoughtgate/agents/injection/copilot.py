@@ -1,9 +1,9 @@
 """Copilot CLI: a private file whose entries replace those of the same name.
 
-That holds only for a prompt on the command line. In an interactive session, and with ``--agent``,
-Copilot starts the entries of its files first and replaces them a moment later, so those are left
-to a rewrite. An entry given on the command line starts whether or not the folder is trusted;
-therefore trust is looked up here, in Copilot's own record.
+That holds only with a prompt on the command line. In an interactive session, and with ``--agent``,
+Copilot starts the entries of its files first and replaces them a moment later, so for those the
+files are rewritten. An entry given on the command line starts whether or not the folder is trusted,
+so trust is looked up here, in Copilot's own record.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,14 +21,14 @@ from thoughtgate.agents.ungoverned_servers import copilot_own
 SUBCOMMANDS: Final = frozenset(
     {"config", "help", "init", "login", "lsp", "mcp", "plugin", "update"}
 )
-"""They use the servers in the files, or none."""
+"""Subcommands that use the servers in the files, or none."""
 
 CONFIG: Final = "--additional-mcp-config"
 _PROMPT: Final = ("-p", "--prompt")
 _NOT_PLAIN: Final = frozenset(
     {"--acp", "--agent", "--connect", "--headless", "--remote", "--server"}
 )
-"""Options with which entries of the files are started all the same, or that was not seen."""
+"""Options with which Copilot starts the entries of its files too, or for which this is unknown."""
 
 
 def obstacle(argv: Sequence[str]) -> str:
@@ -61,6 +61,7 @@ def _trusted_folders(search: Search) -> Iterator[Path]:
     """Return the folders whose files Copilot uses, with everything below them."""
     record = read_json(copilot_home(search) / "config.json")
     for key in ("trustedFolders", "trusted_folders"):
+        # A relative path would be resolved against the gate's working directory.
         yield from (Path(one).resolve() for one in texts(record.get(key)) if one.startswith("/"))
 
 

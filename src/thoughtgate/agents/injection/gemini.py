@@ -1,6 +1,6 @@
 """Gemini CLI: a system settings file, whose servers replace those of the same name everywhere.
 
-Names, folder trust and the lists of allowed and excluded servers stay what they are. Gemini accepts
+Names, folder trust and the lists of allowed and excluded servers keep their effect. Gemini accepts
 such a file only if nobody but root can change it, so this is for sessions that run as root, as in
 containers; for other users the files are rewritten.
 """
@@ -46,7 +46,7 @@ def obstacle(search: Search, state: Path) -> str:
 def inject(given: Governed) -> Injection:
     """Return how Gemini CLI is started with every known server behind the gate."""
     search = given.plan.search
-    # Gemini itself starts nothing in a folder that is not trusted, and applies its lists.
+    # Without a refusal: Gemini itself checks folder trust and applies its lists to these servers.
     found = whole_entries(given)
     values = {**_system_values(search), "mcpServers": found.servers}
     file = PrivateFile(given.folder / FILE, json.dumps(values, indent=1).encode())
@@ -81,15 +81,15 @@ def _only_root_writes(path: Path) -> bool:
 
 def _with_parents(path: Path) -> Sequence[Path]:
     real = path.resolve()
-    # Also the names that lead there through links.
+    # Also the directories of the path as written: whoever can write one can replace a link in it.
     return tuple(dict.fromkeys([real, *real.parents, *path.absolute().parents]))
 
 
 def is_roots(path: Path) -> bool:
-    """Tell whether a path belongs to root and nobody else can write it."""
+    """Tell whether a path belongs to root and nobody else can write to it."""
     try:
         status = path.stat()
-    except FileNotFoundError:  # it will be made by the user who runs this
+    except FileNotFoundError:  # it will be created by the user who runs this
         return os.geteuid() == 0
     except OSError:
         return False

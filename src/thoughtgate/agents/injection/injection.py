@@ -1,6 +1,6 @@
-"""What an agent is started with, so that it uses governed servers and no others.
+"""What an agent is started with so that it uses governed servers and no others.
 
-Values only: ``ways`` chooses the module that makes an ``Injection`` for an agent, and ``wrap``
+Values only: ``ways`` chooses the module that creates an ``Injection`` for an agent, and ``wrap``
 writes the private files and starts the agent.
 """
 
@@ -36,7 +36,7 @@ class Injection:
     """Environment variables to add."""
     files: tuple[PrivateFile, ...] = ()
     left_out: tuple[UngovernedServer, ...] = ()
-    """Servers that the agent does not get in this run, each with the reason."""
+    """Servers that the agent does not get in this run, with the reason for each."""
     outside: tuple[UngovernedServer, ...] = ()
     """Servers that the agent gets and that are not behind the gate."""
     warnings: tuple[str, ...] = ()
@@ -85,5 +85,5 @@ def governed(plan: Plan, done: Rewrite, command: Iterable[str], folder: Path) ->
 
 
 def place_of(entry: ServerEntry) -> KeyPath:
-    """Return what tells an entry from those of the same name in other layers."""
+    """Return a key that distinguishes an entry from those of the same name in other layers."""
     return (str(entry.layer.real), *entry.path)

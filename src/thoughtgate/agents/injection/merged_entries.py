@@ -14,10 +14,11 @@ from thoughtgate.agents.injection.injection import Governed
 
 
 def merged_value(given: Governed, stack: Iterable[ServerEntry]) -> dict[str, Any] | None:
-    """Return the governed entry that the layers of one name make; None if one is not governed."""
+    """Return the governed entry that the layers of one name add up to; None if one is not governed."""
     merged: dict[str, Any] = {}
     for entry in stack:
         value = given.value_of(entry)
+        # A layer without a command only changes keys of another layer's server.
         if value is None and argv_of(entry.raw):
             return None
         merged = merge_keys(merged, value if value is not None else entry.raw)
@@ -46,5 +47,5 @@ def _nested(keys: Sequence[str]) -> dict[str, Any]:
     value: Any = ""
     for key in reversed(keys):
         value = {key: value}
-    made: dict[str, Any] = value
-    return made
+    nested: dict[str, Any] = value
+    return nested

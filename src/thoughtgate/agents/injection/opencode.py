@@ -1,4 +1,4 @@
-"""opencode, and Kilo, which is made from it: a variable with config text, merged over the files.
+"""opencode, and its fork Kilo: a variable with config text, which is merged over the files.
 
 The variable is inherited by every server, so it contains only the shims' command lines.
 """
@@ -16,12 +16,12 @@ from thoughtgate.agents.entry_shapes import argv_of, merge_keys
 from thoughtgate.agents.injection.command_line import first_word_of
 from thoughtgate.agents.injection.injection import Governed, Injection
 from thoughtgate.agents.injection.merged_entries import emptied, is_off, merged_value
-from thoughtgate.agents.ungoverned_servers import kilo_legacy
+from thoughtgate.agents.ungoverned_servers import kilo_files
 
 VARIABLES: Final = {"opencode": "OPENCODE_CONFIG_CONTENT", "kilo": "KILO_CONFIG_CONTENT"}
 
 _OFF: Final = {"type": "local", "command": ["thoughtgate"], "enabled": False}
-"""A server that does not start. Complete, because not every version accepts ``enabled`` alone."""
+"""A disabled server. The entry is complete, because not every version accepts ``enabled`` alone."""
 
 _ATTACH: Final = frozenset({"attach", "--attach"})
 _FILE: Final = re.compile(r"\{file:([^}]+)\}")
@@ -34,8 +34,9 @@ def inject(given: Governed) -> Injection:
     governed, outside = [], []
     for name, stack in given.stacks().items():
         if is_off(given, stack):
-            if len(stack) > 1:  # another order of the layers might enable it
-                servers[name] = _OFF
+            # Given as disabled, not left out: a user can enable it during the session, and the
+            # layers may be merged in another order than the gate assumes.
+            servers[name] = _OFF
             continue
         value = merged_value(given, stack)
         if value is None:
@@ -48,7 +49,7 @@ def inject(given: Governed) -> Injection:
         reason = "a process that was started without the gate has its own servers"
         outside.append(UngovernedServer(f"the {agent.name} server that this attaches to", reason))
     if agent.type == "kilo":
-        outside += kilo_legacy(given.plan.search)
+        outside += kilo_files(given.plan.search)
     text = given.plan.search.env.get(variable, "")
     own = parse_document(text.encode(), "json", file=variable).values if text else {}
     content = merge_keys(own, {"mcp": servers})
@@ -62,7 +63,7 @@ def inject(given: Governed) -> Injection:
 
 
 def _with_absolute_files(word: Any, stack: list[ServerEntry]) -> Any:
-    """Make ``{file:…}`` independent of the config file, to which the agent takes it as relative."""
+    """Make the path in a ``{file:…}`` absolute: the agent takes it as relative to the config file."""
     if not isinstance(word, str):
         return word
     folder = next((one.layer.path.parent for one in reversed(stack) if argv_of(one.raw)), Path())

@@ -14,16 +14,13 @@ _MASK: Final = "***"
 def preview(injection: Injection) -> str:
     """Return the command line, the variables and the private files of an injection."""
     parts = ["No file of the agent changes. It would be started with:\n"]
-    parts += [f"  {name}={shlex.quote(_masked(text))}\n" for name, text in _variables(injection)]
+    variables = sorted(injection.variables.items())
+    parts += [f"  {name}={shlex.quote(_masked(text))}\n" for name, text in variables]
     parts += [f"  {shlex.join(injection.command)}\n"]
     for file in injection.files:
         parts += [f"\n{file.path} (readable by you alone, removed at the end):\n"]
         parts += [_masked(file.content.decode()), "\n"]
     return visible("".join(parts), kept="\n\t")
-
-
-def _variables(injection: Injection) -> list[tuple[str, str]]:
-    return sorted(injection.variables.items())
 
 
 def _masked(text: str) -> str:

@@ -1,8 +1,8 @@
 """Qoder: one private config file, and the flag that makes it the only one.
 
-Qoder expands nothing in such a file, so references are resolved here, as it would do it. With a
-prompt on the command line it starts the servers of a project without asking. In an interactive
-session it may ask, and what is given at the start would skip that; those are left to a rewrite.
+Qoder expands nothing in such a file, so references are resolved here, as Qoder would do it. With a
+prompt on the command line, Qoder starts the servers of a project without asking. In an interactive
+session it may ask, and injected servers would skip that, so then the files are rewritten.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ SUBCOMMANDS: Final = frozenset(
         ),
     }
 )
-"""They use the servers in the files, or none."""
+"""Subcommands that use the servers in the files, or none."""
 
 CONFIG: Final = "--mcp-config"
 STRICT: Final = "--strict-mcp-config"
@@ -49,7 +49,7 @@ def inject(given: Governed) -> Injection:
     found = whole_entries(given)
     file = found._replace(servers=expanded(found.servers, given)).private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), STRICT, values=False)
-    # With "=" and before another option: the flag takes several values.
+    # Written with "=", and followed by another option, because the flag takes several values.
     return Injection(
         with_arguments(own, (f"{CONFIG}={file.path}", STRICT)),
         found.governed,

@@ -1,7 +1,7 @@
 """Qwen Code: a private config file, and the flag that lets only the servers in it start.
 
-Qwen expands nothing in such a file, so references are resolved here, as it would do it. Servers of
-a project need an approval, which is bound to a hash of the entry.
+Qwen expands nothing in such a file, so references are resolved here, as Qwen would do it. Servers
+of a project need an approval, which is bound to a hash of the entry.
 """
 
 import json
@@ -19,17 +19,18 @@ from thoughtgate.agents.injection.whole_entries import expanded, whole_entries
 from thoughtgate.agents.ungoverned_servers import extensions
 
 SUBCOMMANDS: Final = frozenset({"channel", "extensions", "hooks", "mcp", "review", "serve"})
-"""They use the servers in the files; most refuse the flags below."""
+"""Subcommands that use the servers in the files; most refuse the flags below."""
 
 CONFIG: Final = "--mcp-config"
 ALLOWED: Final = "--allowed-mcp-server-names"
-_NOBODY: Final = "no-server"
-"""Without any name, the flag would let all servers start."""
+_NO_SERVER: Final = "no-server"
+"""The allowed name if there is no server: without any name, the flag would let all servers start."""
 
 _PATTERN: Final = frozenset("*?")
-"""Characters that make a name in the list of allowed servers stand for others as well."""
+"""Characters that turn a name in the list of allowed servers into a pattern for others as well."""
 
 _NO_HASH: Final = frozenset({"scope", "extensionName", "description"})
+"""Keys that Qwen leaves out of the hash to which an approval is bound."""
 
 
 def inject(given: Governed) -> Injection:
@@ -42,8 +43,8 @@ def inject(given: Governed) -> Injection:
     found = found._replace(servers=expanded(found.servers, given))
     file = found.private_file(given)
     own = without_flag(without_flag(given.command, CONFIG), ALLOWED)
-    allowed = [f"{ALLOWED}={name}" for name in found.servers or (_NOBODY,)]
-    # The list of names would take the words after it, so that another option follows.
+    allowed = [f"{ALLOWED}={name}" for name in found.servers or (_NO_SERVER,)]
+    # In this order: the list of names would take the words after it, so another option follows.
     return Injection(
         with_arguments(own, (*allowed, f"{CONFIG}={file.path}")),
         found.governed,

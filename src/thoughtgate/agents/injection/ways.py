@@ -1,4 +1,4 @@
-"""Which way each agent's servers are put behind the gate, and the module that knows how."""
+"""The choice between injecting and rewriting, and the module that injects for each agent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,24 +44,24 @@ _SUBCOMMANDS: Final = {
 
 
 MAX_TEXT: Final = 120_000
-"""Linux passes at most 128 KiB in one argument or variable."""
+"""Maximum bytes of one argument or variable; Linux passes at most 128 KiB."""
 
 
 class Choice(NamedTuple):
-    """The way of one run."""
+    """How the servers of one run are put behind the gate."""
 
     way: Way
     reason: str = ""
-    """Why it is not the agent's usual one."""
+    """Why it is not the agent's usual way; empty if it is."""
 
 
 def can_inject(agent_type: str) -> bool:
-    """Tell whether an agent can be given servers at its start."""
+    """Tell whether an agent can be given servers when it starts."""
     return agent_type in _INJECT
 
 
 def search_for_injection(search: Search) -> Search:
-    """Return where to look for the servers of an agent that gets them at its start."""
+    """Return where to look for the servers of an agent for which they are injected."""
     injecting = replace(search, injects=True)
     layers = _PLUGIN_LAYERS.get(search.agent_type)
     return replace(injecting, lowest=layers(injecting) if layers else ())
@@ -73,12 +73,12 @@ def inject(given: Governed) -> Injection:
     Raises:
         ConfigError: the servers cannot be given to this agent.
     """
-    made = _INJECT[given.plan.agent.type](given)
-    if max(map(_size, (*made.command, *made.variables.values()))) > MAX_TEXT:
+    injection = _INJECT[given.plan.agent.type](given)
+    if max(map(_size, (*injection.command, *injection.variables.values()))) > MAX_TEXT:
         where = str(given.plan.files[0].path)
         message = "the servers are too large for a command line; use thoughtgate wrap --rewrite"
         raise ConfigError([Problem("", message, where)])
-    return made
+    return injection
 
 
 def _size(text: str) -> int:
@@ -123,7 +123,7 @@ def _obstacle(plan: Plan, state: Path, *, remote: bool) -> str:
 
 
 def _own_obstacle(plan: Plan, state: Path, *, remote: bool) -> str:
-    """Return what only one agent has as an obstacle; empty if there is none."""
+    """Return the obstacle that is specific to the plan's agent; empty if there is none."""
     kind = plan.agent.type
     if kind == "claude-code" and (managed := claude_code.managed_file(plan.search)):
         return f"Claude Code takes its servers only from {managed}, which an administrator manages"

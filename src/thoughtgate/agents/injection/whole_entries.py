@@ -1,7 +1,7 @@
 """Governed entries for agents in which the entry of one file replaces those of all others.
 
-Every entry that the agent would use is given whole: what is behind the gate as a rewrite would
-leave it, everything else as its file says.
+Every entry that the agent would use is given as a whole: a governed one as a rewrite would leave it,
+any other one as its file says.
 """
 
 import json
@@ -16,7 +16,7 @@ FILE: Final = "mcp.json"
 
 
 class WholeEntries(NamedTuple):
-    """The entries to give to an agent, and what is said about them."""
+    """The entries to give to an agent, and what to report about the others."""
 
     servers: Mapping[str, Mapping[str, Any]]
     governed: tuple[str, ...]
@@ -46,13 +46,14 @@ def whole_entries(
     servers: dict[str, Mapping[str, Any]] = {}
     governed, outside, left_out = [], [], []
     for name, stack in given.stacks().items():
-        asked = stack[-1:] if refused_hides else stack
-        refusals = [refusal(entry) for entry in asked]
-        allowed = [entry for entry, said in zip(asked, refusals, strict=True) if not said]
+        candidates = stack[-1:] if refused_hides else stack
+        refusals = [refusal(entry) for entry in candidates]
+        allowed = [entry for entry, said in zip(candidates, refusals, strict=True) if not said]
         if not allowed:
             left_out.append(UngovernedServer(name, refusals[-1]))
             continue
         chosen = allowed[-1]
+        # The agent would not start it from its file either.
         if chosen.status == "disabled":
             continue
         value = given.value_of(chosen)
@@ -65,7 +66,7 @@ def whole_entries(
 
 
 def expanded(value: Any, given: Governed) -> Any:
-    """Resolve the references in a value, for an agent that does not do so in what it is given."""
+    """Resolve the references in a value, for an agent that does not do so in injected entries."""
     if isinstance(value, str):
         return expand(value, given.plan.agent.syntax, given.plan.search.env)
     if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""Config files of agents whose servers are behind the gate for good."""
+"""Config files of agents whose servers are permanently behind the gate, by ``thoughtgate install``."""

@@ -1,12 +1,12 @@
-"""Writing and restoring the config files whose servers are behind the gate for good.
+"""Writing and restoring the config files whose servers are permanently behind the gate.
 
 Each file has its own journal and a copy of its text without our entries, both in
 ``<state>/installs``, for as long as it is installed. Only entries in that journal are ours. A new
 installation starts from the text without our entries, so that it can be repeated after any change.
 
 The journal is written before the file. While a file with earlier entries of ours is replaced, the
-journal lists both kinds, so that a process that is killed at any step leaves a file that another
-one can restore or install again.
+journal lists the earlier and the new entries, so that a process that is killed at any step leaves a
+file that another process can restore or install again.
 """
 
 import contextlib
@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from thoughtgate.agents.atomic import (
+    MAX_READ,
     digest,
     read_or_none,
+    read_regular,
     remove_temporaries,
     replace_file,
     write_private,
@@ -39,7 +41,7 @@ from thoughtgate.agents.journal import (
     save_journal,
 )
 from thoughtgate.agents.left_configs import restore_orphan
-from thoughtgate.agents.locks import FileLock, agent_lock, changing_hands, waiting_lock
+from thoughtgate.agents.locks import FileLock, agent_lock, state_lock, waiting_lock
 from thoughtgate.agents.restoration import RestoreOutcome, original_of, restore_files
 from thoughtgate.agents.rewrite import FileRewrite
 from thoughtgate.errors import ConfigError, Conflict, Problem
@@ -47,7 +49,7 @@ from thoughtgate.errors import ConfigError, Conflict, Problem
 _KEY_LENGTH: Final = 16
 
 _CHANGING: Final = "changing"
-"""The name of the file that says which config files are locked now, and by which process."""
+"""The name of the file that lists the config files that are locked now, and the process that did."""
 
 
 class InstalledConfigs:
@@ -66,7 +68,7 @@ class InstalledConfigs:
     @classmethod
     @contextlib.contextmanager
     def changing(cls, state: Path) -> Iterator[Self]:
-        """Wait until no other process installs, and keep others from it during the block.
+        """Wait until no other process installs, and keep others from installing during the block.
 
         Raises:
             Conflict: another process does not end.
@@ -91,8 +93,8 @@ class InstalledConfigs:
     def plan(self, search: Search) -> Plan:
         """Return what an agent's files would contain without our entries.
 
-        A file whose entries of ours are not known, or cannot be undone, is a problem of the plan: to
-        install it would lose its original text.
+        A file is a problem of the plan if our entries in it are not known or cannot be undone:
+        installing it again would lose its original text.
         """
         originals: dict[Path, bytes] = {}
         failed: dict[str, tuple[Problem, ...]] = {
@@ -124,9 +126,10 @@ class InstalledConfigs:
         """
         more = sorted(set(files) - self._locks.keys())
         if more:
-            told = {"pid": os.getpid(), "files": [*map(str, self._locks), *map(str, more)]}
-            write_private(self._state / INSTALLS / _CHANGING, json.dumps(told).encode())
-        with changing_hands(self._state):
+            # Before the locks exist, so that the next process can remove those of a killed one.
+            locked = {"pid": os.getpid(), "files": [*map(str, self._locks), *map(str, more)]}
+            write_private(self._state / INSTALLS / _CHANGING, json.dumps(locked).encode())
+        with state_lock(self._state):
             return self._lock(more)
 
     def _lock(self, more: Iterable[Path]) -> list[Problem]:
@@ -147,11 +150,11 @@ class InstalledConfigs:
         return warnings
 
     def current(self, one: FileRewrite) -> FileRewrite:
-        """Return a rewrite of a plan as a change of what the file contains now."""
+        """Return a rewrite of a plan as a change of the file's present content, for the report."""
         return replace(one, file=replace(one.file, content=self._seen[one.file.real]))
 
     def write(self, one: FileRewrite, agent_type: str, started_at: str) -> bool:
-        """Write a rewrite of a plan; False if the file changed since, so that it must be planned again.
+        """Write a rewrite of a plan; False if the file has changed and must be planned again.
 
         Raises:
             Conflict: the agent is writing the file.
@@ -178,7 +181,7 @@ class InstalledConfigs:
         record = journal.files[0]
         warnings: list[Problem] = []
         try:
-            # Where the directory is gone there is nothing to lock; restoring reports that.
+            # If its directory was deleted, there is nothing to lock; restoring reports that.
             if record.real.parent.is_dir():
                 warnings = self.lock([record.real])
             outcome = restore_files(journal)
@@ -272,14 +275,15 @@ def _facts(journal: Journal) -> tuple[str, tuple[FileRecord, ...]]:
 
 def _clean_up(directory: Path) -> None:
     """Remove what a killed process left beside its files and the config files that it had locked."""
-    for litter in directory.glob(".thoughtgate-*.tmp"):
-        litter.unlink(missing_ok=True)
+    for left in directory.glob(".thoughtgate-*.tmp"):
+        left.unlink(missing_ok=True)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads((directory / _CHANGING).read_bytes())
-        for name in told["files"]:
+        locked = json.loads(read_regular(directory / _CHANGING, MAX_READ))
+        for name in locked["files"]:
             with contextlib.suppress(OSError, Conflict):
+                # Releasing removes the lock file; the lock itself ended with the killed process.
                 FileLock(Path(name)).release()
-        folders = {Path(name).parent for name in told["files"]}
+        folders = {Path(name).parent for name in locked["files"]}
         for folder in (*folders, *filter(Path.is_dir, directory.parent.iterdir())):
-            remove_temporaries(folder, int(told["pid"]))
+            remove_temporaries(folder, int(locked["pid"]))
     (directory / _CHANGING).unlink(missing_ok=True)

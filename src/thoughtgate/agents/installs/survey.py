@@ -33,7 +33,7 @@ class ServerState:
     server: str
     file: str
     status: str
-    """``installed``, ``shim`` for one that somebody put before it by hand, ``wrapped`` for now,
+    """``installed``, ``shim`` if a shim was added by hand, ``wrapped`` if a wrap is running,
     ``not governed``, or ``broken`` if its shim cannot start."""
     note: str = ""
     has_installation: bool = False
@@ -45,11 +45,11 @@ class ServerState:
 
 
 def survey(state: Path, around: Search, own: Sequence[str]) -> list[ServerState]:
-    """Return the servers of all known agents here, and those in all files that are installed.
+    """Return the servers in the configs of all known agents, and in all files that are installed.
 
     Args:
         state: the state directory.
-        around: the surroundings of the agents; its type does not matter.
+        around: the surroundings of the agents; its agent type does not matter.
         own: the command that starts this program.
     """
     configs = InstalledConfigs(state)

@@ -1,1 +1,1 @@
-"""`thoughtgate audit`: one file per subcommand."""
+"""``thoughtgate audit``: one file per subcommand."""

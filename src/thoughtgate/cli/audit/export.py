@@ -103,12 +103,13 @@ def _converter(format_: str, read: Read) -> Convert:
         return ocsf_event
     if format_ == "jsonl":
         return lambda event, *_: event
+    # A first pass over the record: an approval may come after other lines about its call.
     approved = _approved_calls(read)
     return lambda event, *_: flat_event(event, approved)
 
 
 def _approved_calls(read: Read) -> frozenset[CallKey]:
-    """Return the held calls that were approved and made, possibly long after their verdict."""
+    """Return the held calls that were approved and made, possibly long after their verdicts."""
     with read(True) as (_, entries):
         found = (approved_call(entry.event) for entry in entries if entry.line.ended)
         return frozenset(call for call in found if call is not None)

@@ -20,7 +20,7 @@ from thoughtgate.cli.output import write_json
 from thoughtgate.cli.tables import shown_time, table_lines
 from thoughtgate.errors import UsageError
 from thoughtgate.record.export import CSV_CALLS, call_object
-from thoughtgate.record.ledger_queries import CallFilter, find_calls
+from thoughtgate.record.ledger_queries import DECISIONS, STATUSES, CallFilter, find_calls
 
 QUERY_EXAMPLES: Final = examples(
     "thoughtgate audit query --decision block --since 1d",
@@ -29,14 +29,13 @@ QUERY_EXAMPLES: Final = examples(
     "thoughtgate audit query --text 'etc passwd' --csv > calls.csv",
 )
 
-DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
-STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
-
 RunOption = Annotated[str, Option(metavar="ID", help="Only this run.")]
 ServerOption = Annotated[str, Option(metavar="ID", help="Only this server; * and ? are wildcards.")]
 ToolOption = Annotated[str, Option(metavar="NAME", help="Only this tool; * and ? are wildcards.")]
 DecisionOption = Annotated[str, Option(metavar="WORD", help="allow, hold, block or throttle.")]
-StatusOption = Annotated[str, Option(metavar="WORD", help="ok, error, timeout or cancelled.")]
+StatusOption = Annotated[
+    str, Option(metavar="WORD", help="ok, error, timeout, cancelled, or open: without an end.")
+]
 TextOption = Annotated[
     str, Option(metavar="WORDS", help="Words in the name, the arguments or the reason.")
 ]
@@ -129,4 +128,5 @@ def decision_word(call: Mapping[str, Any]) -> str:
     word = call["decision"] or "-"
     if call["approval"]:
         word = f"{word}/{call['approval']}"
+    # Not for null: a call without a verdict was not observed either.
     return f"{word} (observed)" if call["enforced"] == 0 else word

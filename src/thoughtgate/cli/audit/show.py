@@ -28,7 +28,7 @@ def show_command(
         str,
         Argument(
             metavar="ID",
-            help="Id of the call, or the correlation id of an error; or the end of it.",
+            help="Id of the call, or the end of it; or the id of its approval request, or the correlation id of an error.",
         ),
     ],
     *,
@@ -52,15 +52,15 @@ def show_command(
         return
     if not found:
         raise UsageError(
-            f"there is no call or error {call!r} in the record;"
-            " 'thoughtgate audit query' lists calls"
+            f"the record has no call, approval request or error {call!r};"
+            " 'thoughtgate audit query' lists calls, 'thoughtgate approvals list --all' requests"
         )
     lines = "\n\n".join("\n".join(history(one)) for one in found)
     write_report([call_object(one) for one in found], [lines], as_json=json_)
 
 
 def history(call: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what happened to a call, line by line and in order."""
+    """Yield the history of a call as lines of text, in order."""
     yield f"call       {call['call_id']}"
     yield f"requested  {shown_time(call['started_at'])}  {call['kind'] or 'tool'} {visible(call['tool'] or '-')} of {call['server'] or '-'}"
     yield f"           by {visible(call['principal'] or 'unknown')}, session {call['session'] or '0'}, run {call['run_id'] or '-'}, {call['method'] or '-'} over {call['transport'] or '-'}, {call['bytes_in'] or 0} bytes"

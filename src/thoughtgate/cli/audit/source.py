@@ -34,13 +34,13 @@ class Place(NamedTuple):
 
     record: Path
     key: bytes = b""
-    """The key that its checkpoints are signed with; empty if there is none."""
+    """The key with which its checkpoints are signed; empty if there is none."""
     ledger: bool = True
-    """Whether a database is kept next to it."""
+    """Whether a ledger is kept next to it."""
     store: StoreLocation | None = None
     """The store with the ledger of all gates, if they share one."""
     retain_s: float = 0.0
-    """How long it is kept; 0 is forever."""
+    """How long it is kept; 0 means forever."""
 
 
 def find_place(record: Path | None, config: str | None) -> Place:
@@ -132,7 +132,7 @@ def require_record(record: Path) -> list[Path]:
 
 
 def _ledger(place: Place, stack: ExitStack) -> Ledger:
-    # Checked before a database is created next to the file.
+    # Checked first, so that no database is created next to a file that is not a record.
     require_record(place.record)
     if place.ledger:
         try:
@@ -154,6 +154,7 @@ def parse_moment(text: str, now: float) -> float:
     try:
         return now - parse_duration(text)
     except ValueError:
+        # A date alone, and a time without a zone, are in UTC.
         when = parse_time(text) or parse_time(f"{text}T00:00:00Z") or parse_time(f"{text}Z")
     if when is None:
         raise UsageError(f"{text!r} is not a time; use 2h or 3d (ago), or 2026-01-31T12:00:00Z")

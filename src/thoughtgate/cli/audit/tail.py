@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final
 from typer import Option
 
 from thoughtgate.cli.audit.query import (
-    DECISIONS,
     DecisionOption,
     RunOption,
     ServerOption,
@@ -31,6 +30,7 @@ from thoughtgate.record.contract import EVENTS
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.follower import Follower
 from thoughtgate.record.ledger import MAX_FAULTS
+from thoughtgate.record.ledger_queries import DECISIONS
 from thoughtgate.record.reader import read_entry, read_lines
 from thoughtgate.record.shared_ledger import shared_ledger
 from thoughtgate.record.shared_reader import SharedFollower, newest_events
@@ -166,7 +166,8 @@ def shared_events(
         StoreError: the store cannot be reached.
     """
     with shared_ledger(store) as ledger:
-        # Opened before the newest events are read: one in between may appear twice, but none is lost.
+        # Opened before the newest events are read: an event in between may appear twice, but
+        # none is lost.
         follower = SharedFollower(ledger)
         yield from newest_events(ledger, wanted.accepts, count)
         while follow:

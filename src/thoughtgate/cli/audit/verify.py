@@ -14,13 +14,13 @@ from thoughtgate.cli.options import ConfigOption, JsonOption, examples
 from thoughtgate.cli.output import counted, write_report
 from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.core.envelope import GENESIS
-from thoughtgate.errors import EXIT_CONFIG, StoreError, UsageError
+from thoughtgate.errors import EXIT_CONFIG, StoreError, UsageError, visible
 from thoughtgate.gate.running_gates import list_gates
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.record.file import traffic_path
 from thoughtgate.record.reader import all_files, no_heads, verify_record
 from thoughtgate.record.shared_ledger import shared_ledger
-from thoughtgate.record.shared_verification import WriterReport, verify_shared
+from thoughtgate.record.shared_verification import OwnRecord, WriterReport, verify_shared
 from thoughtgate.record.verification import OPEN_RUN, TRUNCATED, Verification
 from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.stores.process_owner import name_of
@@ -98,12 +98,17 @@ def _verify_all(place: Place, *, as_json: bool) -> None:
     try:
         own = _verify(place, "", rotated=True)
     except StoreError:
-        own = None  # The config may be that of gates on other machines.
+        own = None  # The config may belong to gates on other machines.
     store = cast("StoreLocation", place.store)
     with shared_ledger(store) as ledger, Progress() as progress:
         now = ledger.database.time(time.time())
+        here = OwnRecord(Path(state_directory(os.environ)), place.record)
         reports = verify_shared(
-            ledger, key=place.key, now=now, watch=lambda lines: _show(progress, lines)
+            ledger,
+            key=place.key,
+            now=now,
+            here=here,
+            watch=lambda lines: _show(progress, lines),
         )
     shown = {"writers": [_writer_as_json(one) for one in reports]}
     facts = {"file": str(place.record), "sound": True, "findings": []}
@@ -142,7 +147,7 @@ def _writer_as_json(one: WriterReport) -> dict[str, object]:
 
 def _writer_lines(place: Place, one: WriterReport) -> Iterator[str]:
     yield from _finding_lines(one.report)
-    name = f"{one.host}:{one.path} (writer {one.writer})"
+    name = visible(f"{one.host}:{one.path} (writer {one.writer})")
     yield f"{name}: {_summary(place, one.report)}"
     yield f"head {one.report.head}"
 
@@ -155,7 +160,8 @@ def _key(name: str) -> bytes:
 
 
 def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
-    """Verify a record, taking into account a gate that is writing it or starts to meanwhile."""
+    """Verify a record, taking into account a gate that is writing it, or starts to in the meantime."""
+    # Only with a key is an end without a checkpoint a fault that a running gate can explain.
     written = bool(place.key) and _is_being_written(place.record)
     while True:
         with Reading(_files(place.record, rotated=rotated)) as progress:
@@ -171,11 +177,12 @@ def _verify(place: Place, anchor: str, *, rotated: bool) -> Verification:
         is_open = any(finding.kind == TRUNCATED for finding in report.findings)
         if written or not is_open or not _is_being_written(place.record):
             return report
+        # A gate started during the verification: the missing checkpoint may be explained now.
         written = True
 
 
 def _files(record: Path, *, rotated: bool) -> list[Path]:
-    """Return the files to read; none if they are gone, which the verification then reports."""
+    """Return the files to read; none if they are missing, which the verification then reports."""
     try:
         return all_files(record, rotated=rotated)
     except StoreError:
@@ -222,7 +229,8 @@ def _finding_lines(report: Verification) -> Iterator[str]:
     for finding in findings[:_SHOWN]:
         word = "FAULT" if finding.is_fault else "note"
         where = f"{finding.file}:{finding.line}" if finding.line else finding.file
-        yield f"{word}: {where}: {finding.kind}: {finding.message}"
+        # Names in the record and in the ledger are those that its writers gave.
+        yield visible(f"{word}: {where}: {finding.kind}: {finding.message}")
     if len(findings) > _SHOWN:
         yield f"… and {len(findings) - _SHOWN} more; --json lists all"
 

@@ -1,1 +1,1 @@
-"""``thoughtgate tools`` and ``thoughtgate scan``: what servers say about their tools."""
+"""``thoughtgate tools`` and ``thoughtgate scan``: definitions of tools, and changes to them."""

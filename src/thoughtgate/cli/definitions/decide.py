@@ -1,4 +1,4 @@
-"""``thoughtgate tools accept`` and ``thoughtgate tools refuse``: decide without a question."""
+"""``thoughtgate tools accept`` and ``tools refuse``: decide without an approval request."""
 
 import sys
 import time
@@ -79,6 +79,7 @@ def _decide(
         if doubted:
             _require_consent(status, yes=yes)
         decided = store.decide(doubted, status, by, time.time())
+        # Their approval requests ask about something that is decided now.
         _close_questions(ApprovalStore(database), decided, status, by)
     report = [{"kind": pin.kind, "name": pin.name, "status": status} for pin in decided]
     word = status.capitalize()
@@ -87,7 +88,7 @@ def _decide(
 
 
 def _require_approver(server: str, workflow: WorkflowSettings, by: str) -> None:
-    """Refuse whom the policy does not name as an approver.
+    """Check that the policy lets this person decide.
 
     Raises:
         UsageError: this person cannot decide alone.

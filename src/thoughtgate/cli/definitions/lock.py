@@ -1,4 +1,4 @@
-"""``thoughtgate tools lock`` and ``thoughtgate tools check``: definitions in a file of a repository."""
+"""``thoughtgate tools lock`` and ``tools check``: a lock file of definitions for a repository."""
 
 import json
 import sys
@@ -22,10 +22,10 @@ CHECK_EXAMPLES: Final = examples("thoughtgate tools check -c thoughtgate.yaml --
 
 LOCK_FILE: Final = "thoughtgate-tools.lock.json"
 MAX_LOCK: Final = 64 * 1024 * 1024
-"""Bytes of a lock file: more than any set of servers says."""
+"""Maximum bytes of a lock file, far more than the definitions of any set of servers."""
 
 EXIT_CHANGED: Final = 3
-"""A server says something else than the lock file."""
+"""The definitions of a server differ from the lock file."""
 EXIT_BLOCKED: Final = 4
 """A server could not be asked, or a definition has a hard finding."""
 
@@ -105,7 +105,7 @@ def read_lock(path: Path) -> dict[str, dict[tuple[str, str], Definition]]:
     """
     try:
         with path.open("rb") as lock:
-            # A longer file is cut off, and so is no JSON.
+            # A longer file is cut off, so it is not valid JSON.
             servers = json.loads(lock.read(MAX_LOCK))["servers"]
         return {
             server: {
@@ -115,10 +115,13 @@ def read_lock(path: Path) -> dict[str, dict[tuple[str, str], Definition]]:
             }
             for server, kinds in servers.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except FileNotFoundError:
         raise UsageError(
-            f"{path} is not a lock file that can be read ({error}); "
-            "write one with: thoughtgate tools lock"
+            f"{path}: there is no such file; write one with: thoughtgate tools lock"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError(
+            f"{path} cannot be read as a lock file; write one with: thoughtgate tools lock"
         ) from None
 
 
@@ -158,6 +161,7 @@ def _compared(
         if old is not None and new is not None and old.digest == new.digest:
             continue
         found = (Change(GONE, ""),) if new is None else compare(old, new)
+        # A hard finding weighs more than a change.
         status = status if status == "blocked" else "changed"
         told = {"kind": key[0], "name": key[1], "weight": heaviest(found)}
         changes.append({**told, "changes": [one.as_json() for one in found]})

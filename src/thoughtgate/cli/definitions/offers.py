@@ -1,4 +1,4 @@
-"""What servers offer today, asked of the servers themselves: lists only, never a call."""
+"""Fetches what servers offer today from the servers themselves, without ever calling a tool."""
 
 import asyncio
 import os
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.config_paths import Search
+from thoughtgate.agents.detection import agent_named
 from thoughtgate.agents.discovery import discover
 from thoughtgate.agents.expansion import expand
 from thoughtgate.config.settings import ServerSettings, Settings
 from thoughtgate.core.answers import introduction
 from thoughtgate.core.definitions.pinned import Definition, define
 from thoughtgate.core.record_events import Record
-from thoughtgate.errors import PeerError, PeerGone, UsageError, upstream_error
+from thoughtgate.errors import PeerError, PeerGone, upstream_error
 from thoughtgate.gate.config_files import Loaded
 from thoughtgate.gate.open_governor import identity_of, store_location
 from thoughtgate.gate.state_directory import state_directory
@@ -33,7 +33,7 @@ TIMEOUT_S: Final = 30.0
 """How long one server may take for all of its lists."""
 
 AT_ONCE: Final = 4
-"""Servers that are asked at the same time."""
+"""Maximum number of servers that are asked at the same time."""
 
 
 _NOT_STARTED: Final = (
@@ -43,7 +43,7 @@ _NOT_STARTED: Final = (
 
 
 class Offered(NamedTuple):
-    """One definition, and the entry that it was read from."""
+    """One definition, and the list entry from which it was read."""
 
     definition: Definition
     entry: dict[str, Any]
@@ -61,7 +61,7 @@ class ServerOffer(NamedTuple):
 
 
 class _Ignored:
-    """Takes what a server sends besides its lists, and does nothing with it."""
+    """Receives what a server sends besides its lists, and ignores it."""
 
     def note(self, record: Record) -> None:
         """Ignore an event."""
@@ -90,9 +90,7 @@ def servers_of_agent(agent: str) -> list[ServerSettings]:
     Raises:
         UsageError: there is no such agent.
     """
-    if agent not in AGENTS:
-        raise UsageError(f"there is no agent {agent!r}; there are: {', '.join(sorted(AGENTS))}")
-    search = Search(agent, os.environ, Path.cwd(), Path.home(), platform=sys.platform)
+    search = Search(agent_named(agent), os.environ, Path.cwd(), Path.home(), platform=sys.platform)
     found: dict[str, ServerSettings] = {}
     plan = discover(search)
 
@@ -162,7 +160,11 @@ async def _fetch(server: ServerSettings, settings: Settings, around: Surrounding
     except TimeoutError:
         return ServerOffer(server.id, key, failure=f"no answer within {TIMEOUT_S:.0f} s")
     except (PeerError, PeerGone, OSError) as error:
-        return ServerOffer(server.id, key, failure=str(error) or type(error).__name__)
+        failure = str(error) or type(error).__name__
+        # The message does not name the command, because agents get it too; people need it here.
+        if getattr(error, "cause", "") == "start_failed":
+            failure = f"{failure}: {server.command}"
+        return ServerOffer(server.id, key, failure=failure)
     finally:
         await supervisor.dispose()
 
@@ -173,7 +175,7 @@ async def _lists(supervisor: Supervisor) -> list[Offered]:
         kind, _, member = LISTINGS[method]
         offer = await supervisor.offer(method)
         if offer.left_out:
-            # Nobody has looked at those entries, and agents get them from a shim.
+            # Nobody would look at those entries, and yet agents get them from a shim.
             raise upstream_error("no_answer", f"{method}: {offer.left_out}")
         found += [Offered(define(kind, entry[member], entry), entry) for entry in offer.entries]
     said = introduction(supervisor.instructions)

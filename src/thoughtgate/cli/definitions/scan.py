@@ -1,4 +1,4 @@
-"""``thoughtgate scan``: look at what servers offer today, without calling a tool."""
+"""``thoughtgate scan``: check what servers offer today, without calling a tool."""
 
 import sys
 from collections.abc import Iterator
@@ -49,8 +49,8 @@ def scan_command(
 ) -> None:
     """Start or contact each server, list what it offers, and run the definition checks.
 
-    No tool is called. Exit code: 0 nothing hard was found, 3 there are hard findings, 4 a server
-    could not be asked.
+    No tool is called. The exit code is 0 if there are no hard findings, 3 if there are, and 4 if a
+    server could not be asked.
     """
     if json_ and sarif:
         raise UsageError("--json and --sarif exclude each other")
@@ -68,6 +68,7 @@ def scan_command(
         write_json(as_sarif(report))
     else:
         write_report(report, _lines(report), as_json=json_)
+    # First: a server that was not checked may have any finding.
     if any(one["failure"] for one in report):
         raise Exit(EXIT_BLOCKED)
     if any(is_counted(found) for one in report for found in one["findings"]):

@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
-from thoughtgate.cli.demonstration.demo_run import PROGRAM, play_environment
+from thoughtgate.cli.demonstration.demo_run import PROGRAM, play_environment, read_lines
 from thoughtgate.errors import PeerGone, UsageError, visible
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.approvals.terminal_prompt import Asker
@@ -32,11 +32,11 @@ RULE: Final = """\
 """
 
 ANSWER_S: Final = 20.0
-"""How long the server or the gate may take for an answer that no person has to give."""
+"""How long the server or the gate may take for an answer that needs no person."""
 RELOAD_S: Final = 15.0
 """How long the gate may take to notice a changed config."""
 NOTICED_S: Final = 1.2
-"""A gate looks for changes at most once per second."""
+"""Pause after a change of the config: a gate looks for changes at most once per second."""
 
 
 class PlayedAgent:
@@ -50,7 +50,7 @@ class PlayedAgent:
             raise PeerGone("the gate has no input")
         self._input = self._process.stdin
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=_read_lines, args=(self._process.stdout, self._lines)).start()
+        threading.Thread(target=read_lines, args=(self._process.stdout, self._lines)).start()
         self._sent = 0
 
     def start(self) -> None:
@@ -81,6 +81,7 @@ class PlayedAgent:
             if line is None:
                 raise PeerGone("the gate stopped before the tutorial was finished")
             body: dict[str, Any] = json.loads(line)
+            # Notifications, and answers to earlier requests, are skipped.
             if body.get("id") == self._sent and "method" not in body:
                 return body
 
@@ -188,6 +189,7 @@ class Play:
         self._config.write_text(changed, "utf-8")
         deadline = monotonic() + RELOAD_S
         answer: dict[str, Any] = {}
+        # Until the gate notices the changed file, it still forwards the call.
         while "error" not in answer and monotonic() < deadline:
             time.sleep(NOTICED_S)
             agent.call("read_note", name="private-diary")
@@ -223,9 +225,3 @@ def _text(answer: dict[str, Any]) -> str:
     if error is not None:
         return f"error {error['code']}: {visible(error['message'])} ({error['data']['kind']})"
     return visible(str(answer["result"]["content"][0]["text"]))
-
-
-def _read_lines(output: IO[str] | None, lines: "queue.SimpleQueue[str | None]") -> None:
-    for line in output or ():
-        lines.put(line)
-    lines.put(None)

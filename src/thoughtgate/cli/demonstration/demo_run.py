@@ -79,7 +79,8 @@ def decide_by_script(approval: dict[str, Any]) -> tuple[bool, str]:
 
 
 def play_environment(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the demo's processes, whose state is in a directory of their own."""
+    """Return the environment of the demo's processes, which have their own state directory."""
+    # The user's own settings must not change what the demo shows.
     kept = {name: value for name, value in environ.items() if not name.startswith(OWN_PREFIXES)}
     state = str(folder.absolute() / "state")
     return {**kept, "THOUGHTGATE_STATE_DIR": state, "THOUGHTGATE_AGENT_ID": "demo-agent"}
@@ -139,7 +140,7 @@ def _answers_of(
 ) -> Iterator[dict[str, Any]]:
     """Yield the answers that the agent reports; while there are none, decide about held calls."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=_read_lines, args=(output, lines), daemon=True).start()
+    threading.Thread(target=read_lines, args=(output, lines), daemon=True).start()
     decided: set[str] = set()
     while True:
         try:
@@ -152,7 +153,8 @@ def _answers_of(
         yield json.loads(line)
 
 
-def _read_lines(output: IO[str] | None, lines: "queue.SimpleQueue[str | None]") -> None:
+def read_lines(output: IO[str] | None, lines: "queue.SimpleQueue[str | None]") -> None:
+    """Put the lines of a process's output into a queue, and None at the end; runs in a thread."""
     for line in output or ():
         lines.put(line)
     lines.put(None)

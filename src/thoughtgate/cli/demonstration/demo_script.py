@@ -71,7 +71,7 @@ _AMBIGUOUS: Final = (
     '{"jsonrpc":"2.0","id":ID,"method":"tools/call",'
     '"params":{"name":"read_note","name":"delete_note","arguments":{"name":"budget"}}}'
 )
-"""A parser that keeps the first name sees a harmless call; one that keeps the last, a deletion."""
+"""A parser that keeps the first name sees a harmless call; one that keeps the last sees a deletion."""
 
 STEPS: Final = (
     Step("tools/list", {"method": "tools/list"}, FILTERED),

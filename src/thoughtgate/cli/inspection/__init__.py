@@ -1,1 +1,1 @@
-"""``thoughtgate inspect``: what the content checks say."""
+"""``thoughtgate inspect``, and the search for secrets in pasted server entries."""

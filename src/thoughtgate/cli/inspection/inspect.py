@@ -1,4 +1,4 @@
-"""``thoughtgate inspect``: what the content checks say of definitions, arguments and results."""
+"""``thoughtgate inspect``: what the content checks find in definitions, arguments and results."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from thoughtgate.policy.inspection.inspect import (
 )
 
 MAX_LINE: Final = 32 * 1024 * 1024
-"""Bytes of a line: twice what escapes can make of the largest message that a gate forwards."""
+"""Maximum bytes of a line: twice the largest message that a gate forwards, with all its escapes."""
 
 _INSPECTORS: Final[dict[str, Callable[[Any], tuple[Finding, ...]]]] = {
     "tool": inspect_definition,
@@ -78,6 +78,8 @@ def inspect(
     A line that cannot be read has the finding "unreadable". Nothing is sent anywhere.
     The exit code is 0 whatever is found.
     """
+    if sys.stdin.isatty():
+        sys.stderr.write("Type one JSON object per line, as --help says; Ctrl-D ends.\n")
     for report in _reports(sys.stdin.buffer):
         if json_:
             sys.stdout.write(json.dumps(report.as_json()) + "\n")
@@ -97,6 +99,7 @@ def _columns(report: _Report) -> Iterator[str]:
 def _reports(stream: BinaryIO) -> Iterator[_Report]:
     while line := stream.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
+            # The rest of a line that is too long is skipped, so that the next line is read as such.
             while line and not line.endswith(b"\n"):
                 line = stream.readline(MAX_LINE)
             yield _unreadable(None, f"the line is longer than {MAX_LINE:,} bytes")

@@ -17,7 +17,7 @@ from thoughtgate.policy.inspection import checks
 from thoughtgate.policy.inspection.inspect import inspect_arguments
 
 FILE: Final = "variables.env"
-"""The file in the state directory that takes the values: a line ``NAME='VALUE'`` each."""
+"""The file in the state directory for the values, with one line ``NAME='VALUE'`` per variable."""
 
 _CHECKS: Final = frozenset(
     {checks.SECRET_TOKEN, checks.SECRET_KEY, checks.SECRET_URL, checks.SECRET_VALUE}
@@ -41,9 +41,9 @@ class PastedSecret(NamedTuple):
 
 
 def find_secrets(entry: Mapping[str, Any]) -> list[PastedSecret]:
-    """Return the secrets of an entry. References such as ``${TOKEN}`` are none."""
+    """Return the secrets in an entry; references such as ``${TOKEN}`` are not secrets."""
     found = []
-    # What a secret is says more than that its name is that of one.
+    # A check that knows the kind of secret says more than one that only knows its name.
     for one in sorted(inspect_arguments(entry), key=lambda one: one.check == checks.SECRET_VALUE):
         path = tuple(_unescaped(part) for part in one.pointer.split("/")[1:])
         text = _at(entry, path)
@@ -63,10 +63,10 @@ def move_secrets(
 ) -> dict[str, str]:
     """Replace the secrets of an entry by references; return the variables with their values.
 
-    ``taken`` has the variables that exist already: a name is used twice for the same value only.
+    ``taken`` has the variables that already exist: a name is reused only for the same value.
     """
     moved: dict[str, str] = {}
-    for one in reversed(secrets):  # from the end of a text, so that the spans before stay true
+    for one in reversed(secrets):  # from the end of a text, so that earlier spans stay valid
         text = _at(entry, one.path)
         value = text[one.start : one.end]
         name = next(
@@ -85,6 +85,7 @@ def save_variables(path: Path, variables: Mapping[str, str]) -> None:
     """
     lines = "".join(f"{name}={shlex.quote(value)}\n" for name, value in sorted(variables.items()))
     try:
+        # O_NOFOLLOW: a link in place of the file must not receive the secrets.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -94,7 +95,7 @@ def save_variables(path: Path, variables: Mapping[str, str]) -> None:
 
 
 def saved_variables(path: Path) -> dict[str, str]:
-    """Return the variables that the file has already."""
+    """Return the variables that the file already has."""
     try:
         words = shlex.split(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,1 +1,1 @@
-"""The commands that put agents' servers behind the gate for good, and what others say about that."""
+"""``thoughtgate install`` and ``uninstall``: put agents' servers behind the gate permanently."""

@@ -10,7 +10,7 @@ from typer import Argument, Exit, Option
 
 from thoughtgate.agents.catalog import AGENTS
 from thoughtgate.agents.config_paths import Search
-from thoughtgate.agents.detection import detect_agent
+from thoughtgate.agents.detection import agent_named
 from thoughtgate.agents.diff import unified_diff
 from thoughtgate.agents.installs.installed_configs import InstalledConfigs
 from thoughtgate.cli.options import (
@@ -49,9 +49,7 @@ _EXAMPLES = examples(
 
 AgentsArgument = Annotated[
     list[str] | None,
-    Argument(
-        metavar="[AGENT]...", help="Types of agents. Default: every known agent with a config."
-    ),
+    Argument(metavar="[AGENT]...", help="Types of agents. Default: all."),
 ]
 
 ConfigPathOption = Annotated[
@@ -82,9 +80,9 @@ def install(
 ) -> None:
     """Put a shim in front of every MCP server in agents' configs, permanently.
 
-    Servers that you add later run without the gate until you run this command again. It covers
-    the user's files and those of the project in the working directory; to undo it, run
-    thoughtgate uninstall.
+    Without AGENT, this covers every known agent that has a config: the user's files and those of
+    the project in the working directory. Servers that you add later run without the gate until
+    you run this command again. To undo it, run thoughtgate uninstall.
     """
     environ = dict(os.environ)
     searches = [_search(*one, config_path) for one in _chosen(agents, config_path).items()]
@@ -104,7 +102,7 @@ def install(
             at = render_time(now())
             reports = [install_agent(configs, one, environ, options, at) for one in searches]
             remove_unused(configs, options.state)
-    # An agent that is not on this machine is of no interest unless it was named.
+    # An agent that is not on this machine is reported only if it was named.
     reports = [one for one in reports if agents or one.files or one.problems or one.ungoverned]
     if json_:
         write_json([one.as_json() for one in reports])
@@ -121,11 +119,11 @@ def agent_types(agents: Sequence[str] | None) -> dict[str, str]:
     Raises:
         UsageError: there is no such agent.
     """
-    return {one if one in AGENTS else detect_agent([one]): one for one in agents or ()}
+    return {agent_named(one): one for one in agents or ()}
 
 
 def _chosen(agents: Sequence[str] | None, config_path: Path | None) -> dict[str, str]:
-    """Return the agents that are meant: those named, or all.
+    """Return the types of the chosen agents, each with its name if the user named it.
 
     Raises:
         UsageError: there is no such agent, or a file and its agent are not named together.
@@ -135,7 +133,7 @@ def _chosen(agents: Sequence[str] | None, config_path: Path | None) -> dict[str,
         raise UsageError("--config-path needs one AGENT, such as custom")
     if "custom" in chosen and config_path is None:
         raise UsageError("the agent custom needs --config-path FILE")
-    return chosen or {kind: kind for kind in AGENTS if kind != "custom"}
+    return chosen or {kind: "" for kind in AGENTS if kind != "custom"}
 
 
 def _search(kind: str, name: str, config_path: Path | None) -> Search:
@@ -145,13 +143,13 @@ def _search(kind: str, name: str, config_path: Path | None) -> Search:
         cwd=Path.cwd(),
         home=Path.home(),
         config_path=config_path.absolute() if config_path is not None else None,
-        argv=(name,),  # code-insiders has other files than code
+        argv=(name,) if name else (),  # code-insiders has different files from code
         platform=sys.platform,
     )
 
 
 def _options(loaded: Loaded, profile: str, *, remote: bool) -> InstallOptions:
-    """Return what the shims are told: the user's own file, but not one of this project."""
+    """Return the options of the shims: they use the user's own file, but not one of this project."""
     path = loaded.path if loaded.sources[0].role == USER else None
     return InstallOptions(
         state=state_directory(os.environ),
@@ -181,6 +179,7 @@ def _print_reports(
     if not reports and not quiet:
         names = ", ".join(AGENTS[one.agent_type].name for one in searches)
         say(f"no MCP servers found in the configs of {names}")
+        say("for another agent, name its config: thoughtgate install custom --config-path FILE")
 
 
 def _print_servers(report: AgentReport, name: str, *, dry_run: bool) -> None:

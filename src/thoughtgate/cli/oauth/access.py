@@ -1,4 +1,4 @@
-"""What ``login`` and ``logout`` share: the server that is meant, and the tokens of this machine's gates."""
+"""What ``login`` and ``logout`` share: finding the server, and opening the stored tokens."""
 
 import os
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ PrincipalOption = Annotated[
     str,
     Option(
         metavar="NAME",
-        help="Whose agents use the tokens, if agents authenticate to the gate. Default: local.",
+        help="Principal whose agents use the tokens, if agents authenticate to the gate.",
     ),
 ]
 

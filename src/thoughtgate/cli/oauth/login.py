@@ -66,16 +66,16 @@ def login(
 ) -> None:
     """Sign in to a remote server that needs it.
 
-    The tokens are stored encrypted, and running gates use them at once. The link reaches the browser
-    through its own command line, which other users of this machine may see; use --no-browser there.
-    It is of no use without the secret that only this command has.
+    The tokens are stored encrypted, and running gates use them at once. The browser gets the link
+    on its command line, which other users of the machine may see: use --no-browser on a shared
+    machine. The link is of no use without the secret that only this command has.
     """
     try:
         patience_s = parse_duration(timeout)
     except ValueError as error:
         raise UsageError(f"--timeout: {error}") from None
     access, chosen, _ = open_access(config, server)
-    # A repository can bring along a server with any name, so the name does not tell who it is.
+    # A repository can contain a server with any name, so the name does not tell who it is.
     _tell(f"Signing in to {visible(chosen.id)} at {shown(parse_origin(chosen.url))}")
 
     async def run() -> SignedIn:
@@ -113,7 +113,7 @@ async def _sign_in(
 
 async def _open_browser(link: str) -> bool:
     """Open the browser; return whether there is one."""
-    # The server chose that place, so the person should see where the browser leads.
+    # The server chose this address, so the person should see where the browser goes.
     place = shown(parse_origin(link))
     _tell(f"Opening {place} in the browser; with --no-browser, the link is printed instead.")
     with contextlib.suppress(webbrowser.Error):

@@ -12,7 +12,7 @@ from thoughtgate.cli.options import (
     find_store,
     require_choice,
 )
-from thoughtgate.cli.output import watch_report, write_report
+from thoughtgate.cli.output import counted, watch_report, write_report
 from thoughtgate.cli.tables import shown_time, table_lines
 from thoughtgate.errors import Conflict, visible
 from thoughtgate.policy.facts import ESTABLISHED
@@ -53,14 +53,15 @@ def clear(
     config: ConfigOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Let facts of a principal end now, at every gate that shares the store.
+    """Clear the facts of a principal, at every gate that shares the store.
 
-    Do this after the agent has started a new conversation: it still knows what it has seen.
+    Do this only after the agent has started a new conversation: until then, it still knows what
+    it has seen.
     """
     for one in fact or ():
         require_choice("--fact", one, ESTABLISHED)
     count = clear_facts(find_store(config), principal, fact or ())
     if not count:
         raise Conflict(f"no such fact holds for {visible(principal)}; see: thoughtgate facts list")
-    lines = [f"Cleared {count} {'fact' if count == 1 else 'facts'} of {visible(principal)}."]
+    lines = [f"Cleared {counted(count, 'fact')} of {visible(principal)}."]
     write_report({"principal": principal, "cleared": count}, lines, as_json=json_)

@@ -1,4 +1,4 @@
-"""``thoughtgate resume``: let what was stopped go on."""
+"""``thoughtgate resume``: remove a stop order, so that gates accept the calls again."""
 
 from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
 from thoughtgate.cli.orders.stop import AllOption, PrincipalOption, ServerOption, chosen_target

@@ -1,15 +1,28 @@
-"""``thoughtgate stop``: refuse calls of a server, a principal or all, at every gate at once."""
+"""``thoughtgate stop``: refuse the calls of a server or a principal, or all calls, at every gate."""
 
+import contextlib
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Final
 
 from typer import Option
 
 from thoughtgate.channels.terminal import identity
-from thoughtgate.cli.options import ConfigOption, JsonOption, command_app, examples, find_store
-from thoughtgate.cli.output import write_report
-from thoughtgate.errors import UsageError, visible
+from thoughtgate.cli.options import (
+    ConfigOption,
+    JsonOption,
+    command_app,
+    examples,
+    find_store,
+    read_config,
+)
+from thoughtgate.cli.output import say, write_report
+from thoughtgate.errors import ConfigError, UsageError, visible
+from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.policy.stops import ALL, PRINCIPAL, SERVER, StopOrder
+from thoughtgate.status.agent_servers import agent_servers
+from thoughtgate.status.overview import gather_gates
 from thoughtgate.status.stop_actions import StopActions, order_object
 
 app = command_app()
@@ -64,6 +77,23 @@ def stop(
         f"Calls that already run are not interrupted. To go on: thoughtgate resume {visible(back)}",
     ]
     write_report(order_object(order), lines, as_json=json_)
+    if scope == SERVER:
+        _warn_of_unknown(name, config)
+
+
+def _warn_of_unknown(server: str, config: str | None) -> None:
+    """Warn if nothing on this machine has the server, because its name may be mistyped."""
+    state = state_directory(os.environ)
+    known = {one.server for one in agent_servers(Path(state))}
+    known |= {str(one["id"]) for gate in gather_gates(state) for one in gate.get("servers") or ()}
+    with contextlib.suppress(ConfigError):  # find_store has reported it
+        known |= read_config(config).settings.servers.keys() - {"*"}
+    if server not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        say(
+            f"warning: no config and no running gate on this machine has a server {server!r}"
+            f" (known: {listed}); the order holds for any that gets this id"
+        )
 
 
 def chosen_target(server: str | None, principal: str | None, *, all_: bool) -> tuple[str, str]:

@@ -1,1 +1,1 @@
-"""`thoughtgate policy`: one file per subcommand."""
+"""``thoughtgate policy``: one file per subcommand."""

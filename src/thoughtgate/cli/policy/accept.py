@@ -1,4 +1,4 @@
-"""``thoughtgate policy accept``: accept a changed config without waiting for a question."""
+"""``thoughtgate policy accept``: accept a changed config before a gate asks about it."""
 
 import os
 import sys
@@ -42,11 +42,11 @@ def accept_command(
 ) -> None:
     """Show how a config differs from the one last accepted, and accept it.
 
-    Gates that run take it at once, and gates that agents start do not ask about it any more.
+    Running gates apply it at once, and gates that agents start no longer ask about it.
     """
     loaded = read_config(file)
     state = state_directory(os.environ)
-    # What was accepted is compared with the file in the state directory, wherever the store is.
+    # Gates that agents start look in the state directory, wherever the configured store is.
     with closing(open_store(state)) as store:
         others = replaced_files(loaded, os.environ, store.policies())
         if loaded.path is None and not others:
@@ -70,7 +70,7 @@ def accept_command(
             _accept(store, loaded)
             location = store_location(loaded, state)
             if location.is_shared:
-                # Running gates look for accepted policies and for questions there.
+                # Running gates that share this store look there.
                 with closing(open_store(location)) as shared:
                     _accept(shared, loaded)
     report = {"path": loaded.own_file.path, "accepted": not is_same, "difference": shown}
@@ -98,7 +98,7 @@ def _lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _require_approver(kept: AcceptedPolicy | None, loaded: Loaded) -> None:
-    """Refuse the organisation's file to whom its accepted version does not name an approver.
+    """Check that this person may accept the organisation's file, as its accepted version says.
 
     Raises:
         UsageError: this person cannot accept it alone.

@@ -25,7 +25,7 @@ DIFF_EXAMPLES: Final = examples(
 )
 
 _Key: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
-"""The words of a subject before and after one that may differ, and between them the change."""
+"""The words of a subject before and after the one that may differ, and between them the change."""
 _IN_A_WORD: Final = {
     ("-", "there"): "added",
     ("there", "-"): "removed",
@@ -81,8 +81,8 @@ def change_lines(changes: list[PolicyChange]) -> Iterable[str]:
 def _folded(changes: list[PolicyChange]) -> Iterator[tuple[str, PolicyChange]]:
     """Yield changes with their subjects; subjects that differ in a single word share a line.
 
-    A starter rule lists dozens of words, and each of them is a change of its own: a line for each
-    would bury the few lines that a reviewer has to read. Nothing is left out.
+    A starter rule lists dozens of words, each of which counts as a separate change: one line per
+    change would hide the few lines that a reviewer must read. Nothing is left out.
     """
     keys = [[*_keys(change)] for change in changes]
     sizes = Counter(key for each in keys for key in each)

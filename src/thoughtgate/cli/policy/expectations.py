@@ -49,7 +49,7 @@ class Expectation(NamedTuple):
     """``action`` and, if given, ``gate``, ``rule``, ``workflow`` and ``kind``."""
     line: int
     at: float = 0.0
-    """When the call is made, for policies that ask for the time; 0 for now."""
+    """When the call is made, for policies that depend on the time; 0 for now."""
 
 
 class Result(NamedTuple):
@@ -152,6 +152,7 @@ def _problems_of(entry: Any) -> Iterator[tuple[str, str]]:
         yield "", "give exactly one of tool, resource and prompt"
     if entry.get("expect") not in _ACTIONS:
         yield "expect", f"must be one of {', '.join(_ACTIONS)}"
+    # Other types than strings were already reported.
     gate = entry.get("gate", _GATES[0])
     if isinstance(gate, str) and gate not in _GATES:
         yield "gate", f"must be one of {', '.join(_GATES)}"

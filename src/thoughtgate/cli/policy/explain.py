@@ -49,7 +49,7 @@ FactOption = Annotated[
 ]
 
 METHODS: Final = {TOOL: "tools/call", RESOURCE: "resources/read", PROMPT: "prompts/get"}
-"""The request that uses each kind of name."""
+"""The method of the request for each kind of name."""
 
 
 def explain_command(
@@ -100,6 +100,8 @@ def explain_command(
 def _object(option: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        _refuse(option, f"this is not JSON, from character {error.pos + 1} on")
     except (ValueError, RecursionError) as error:
         _refuse(option, str(error))
     if not isinstance(value, dict):

@@ -1,8 +1,8 @@
 """Policy packs: reviewed rule files in the package, from which ``init --pack`` writes a config.
 
-The rules of several packs are put into one list: first those that deny, so that no other rule
-takes a call from them, then those that depend on facts, then the others, and at the end the rules
-of the starter policy.
+The rules of several packs are put into one list: first rules that deny, so that no other rule
+matches their calls before them, then rules that depend on facts, then the others, and finally the
+rules of the starter policy.
 """
 
 import re

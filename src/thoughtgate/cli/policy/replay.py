@@ -65,6 +65,7 @@ def replay_command(
         replayed = replay(
             calls, loaded.policy, lambda found: progress.count(found, len(calls), "replaying calls")
         )
+    # Earlier calls of the same runs were needed only for the counts of limits.
     outcomes = [one for one in replayed if one.recorded.at >= start]
     unowned = sum(one.call.server == NOWHERE and one.at >= start for one in calls)
     flips = flips_of(outcomes)
@@ -86,7 +87,7 @@ def recorded_calls(record: Path | None, since: str, until: str) -> Iterator[Reco
 def _whole_runs(
     record: Path | None, start: float, end: float, progress: Progress
 ) -> list[RecordedCall]:
-    """Return the calls in a time span, and earlier ones of the same runs, which limits counted."""
+    """Return the calls in a time span, and earlier calls of the same runs, which limits counted."""
     with open_ledger(find_place(record, None)) as ledger:
         rows = find_calls(ledger.connection, CallFilter(since=start, until=end, limit=0))
         if start:
@@ -96,6 +97,7 @@ def _whole_runs(
 
 
 def _calls_of(rows: list[dict[str, Any]], progress: Progress) -> Iterator[RecordedCall]:
+    # The ledger returns the newest calls first.
     for row in progress.count(reversed(rows), len(rows), "reading calls"):
         recorded = recorded_call(row)
         if recorded is not None:

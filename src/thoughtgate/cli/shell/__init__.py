@@ -1,1 +1,1 @@
-"""The command line in people's shells."""
+"""``thoughtgate completion``: completing commands and options in people's shells."""

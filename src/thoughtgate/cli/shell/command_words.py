@@ -1,4 +1,4 @@
-"""What can follow on a command line that is being typed: commands, subcommands and options."""
+"""Completions for a command line that is being typed: commands, subcommands and options."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ from thoughtgate.cli.entry import SHIM_HELP
 
 
 def next_words(typed: Sequence[str]) -> list[str]:
-    """Return what the last word can become; the words before it are complete.
+    """Return the completions of the last word; the words before it are complete.
 
     Nothing is returned where a file, a value or the command of another program belongs, so that
     the shell offers files there.
@@ -40,6 +40,7 @@ def _offered(before: Sequence[str]) -> Iterator[str]:
     command: Any = get_command(importlib.import_module(f"thoughtgate.cli.{entry.module}").app)
     for word in rest:
         command = getattr(command, "commands", {}).get(word, command)
+    # A value follows, for which the shell offers files.
     if rest and _takes_value(command, rest[-1]):
         return
     yield from (word for word, one in getattr(command, "commands", {}).items() if not one.hidden)

@@ -1,6 +1,6 @@
 """``thoughtgate completion``: let the shell complete commands and options.
 
-The scripts ask the program what can follow, so they are never out of date.
+The scripts ask the program for completions, so they are never out of date.
 """
 
 import os
@@ -96,7 +96,7 @@ def completion(
 def _places(shell: str) -> tuple[Path, Path | None]:
     """Return the file for the script, and the file that loads it when a shell starts."""
     home = Path.home()
-    if shell == "fish":  # it loads what is in this directory
+    if shell == "fish":  # it loads the scripts in this directory by itself
         config = os.environ.get("XDG_CONFIG_HOME") or home / ".config"
         return Path(config) / "fish" / "completions" / "thoughtgate.fish", None
     data = os.environ.get("XDG_DATA_HOME") or home / ".local" / "share"
@@ -143,6 +143,7 @@ def _remove(script: Path, start: Path | None) -> list[Path]:
 def _replace(path: Path, before: bytes, after: bytes) -> None:
     """Replace a file, or the file that a link points to, unless another program changed it."""
     target = path.resolve()
+    # A start file that does not exist yet is created, so that it can be replaced.
     target.touch()
     if not replace_file(target, after, expected=before):
         raise Conflict(f"{path} was changed by another program; run the command again")

@@ -32,7 +32,10 @@ REFRESH_S: Final = 1.0
 TABS: Final = ("overview", *COLUMNS)
 
 _WHERE: Final = {"server": "servers", "logs": "servers", "approve": "inbox", "deny": "inbox"}
-"""The table that a key acts on; elsewhere the key does nothing."""
+"""The tab on which a key acts; on other tabs, the key does nothing."""
+
+_NOTHING: Final = {"inbox": "Nothing waits for you.", "servers": "No gate runs a server."}
+"""The text shown for a table without rows."""
 
 
 class GateApp(App[None]):
@@ -48,7 +51,7 @@ class GateApp(App[None]):
     #inbox-table { height: auto; min-height: 3; max-height: 40%; }
     #details { height: 1fr; border-top: solid $primary; padding: 0 1; }
     #overview-scroll { padding: 0 1; }
-    #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
+    #message { height: auto; max-height: 3; padding: 0 1; background: $panel; text-style: bold; display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(str(n), f"show('{name}')", show=False) for n, name in enumerate(TABS, 1)),
@@ -66,7 +69,7 @@ class GateApp(App[None]):
         self._source = source
         self._servers: dict[str, ServerKey] = {}
         self._notes: dict[ServerKey, str] = {}
-        """Why a server does not run: a table has no room for all of it."""
+        """Why servers do not run; the table has no room for the whole text."""
         self._approvals: dict[str, dict[str, Any]] = {}
         self._calls: dict[str, dict[str, Any]] = {}
 
@@ -78,7 +81,7 @@ class GateApp(App[None]):
                 yield Static("", id="overview-text", markup=False)
             for number, (name, titles) in enumerate(COLUMNS.items(), 2):
                 with TabPane(f"{number} {name.capitalize()}", id=name):
-                    # A call that just appeared is not selected before somebody has seen it.
+                    # A call that has just appeared is not selected: nobody may have seen it yet.
                     is_inbox = name == "inbox"
                     yield KeyedTable(
                         titles,
@@ -141,7 +144,7 @@ class GateApp(App[None]):
         ident = self._table("inbox").selected
         if ident is None:
             waits = bool(self._approvals)
-            text = "Select a request with the arrow keys." if waits else "Nothing waits for you."
+            text = "Select a request with the arrow keys." if waits else _NOTHING["inbox"]
             self._static("detail").update(text)
             return
 
@@ -160,7 +163,7 @@ class GateApp(App[None]):
             self._static("detail").update(text)
 
     def _table(self, name: str) -> KeyedTable:
-        # The main screen's, also while a dialog is open.
+        # From the main screen, even while a dialog is open.
         return self.screen_stack[0].query_one(f"#{name}-table", KeyedTable)
 
     def _static(self, name: str) -> Static:
@@ -269,8 +272,10 @@ class GateApp(App[None]):
     def _chosen(self, name: str) -> str:
         """Return the key of the selected row; empty if none is."""
         key = self._table(name).selected
-        if key is None and self._table(name).row_count:
-            self.say("select a row first, with the arrow keys")
+        if key is None:
+            self.bell()  # if the same text is shown already, nothing else would change
+            is_empty = not self._table(name).row_count
+            self.say(_NOTHING[name] if is_empty else "Select a row first, with the arrow keys.")
         return key or ""
 
     def _do(self, work: Callable[[], str]) -> None:

@@ -9,13 +9,13 @@ from textual.events import Resize
 from textual.widgets import DataTable
 
 MIN_COLUMN: Final = 4
-"""Narrowest width that a column is cut to."""
+"""The width below which a column is not cut."""
 
 SCROLLBAR: Final = 2
 
 
 class KeyedTable(DataTable[Any]):
-    """A table whose selected row is known by its key, so that a refresh never selects another."""
+    """A table that knows its selected row by a key, so that a refresh never selects another row."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select_cursor", "Open")]
 
@@ -41,7 +41,7 @@ class KeyedTable(DataTable[Any]):
         return self._keys[self.cursor_row] if is_there else None
 
     def fill(self, rows: Mapping[str, Sequence[Text]]) -> None:
-        """Replace the rows; the selected one stays selected, or none is if it is gone."""
+        """Replace the rows; the selected row stays selected, or if it is gone, no row is."""
         kept, is_first = self.selected, not self._keys
         self._rows, self._keys = rows, list(rows)
         self._lay_out()
@@ -81,7 +81,7 @@ class KeyedTable(DataTable[Any]):
         if self.show_cursor or not self._keys:
             return False
         self.show_cursor = True
-        # The row did not change, so the table itself announces nothing.
+        # The cursor did not move, so the table itself sends no message.
         self.post_message(self.RowHighlighted(self, self.cursor_row, self._row_key()))
         return True
 
@@ -105,7 +105,7 @@ class KeyedTable(DataTable[Any]):
 
 
 def fit_widths(wanted: Sequence[int], available: int) -> list[int]:
-    """Return widths for columns: what they want, with the widest cut until all of them fit."""
+    """Return the widths of columns; if they do not fit, the widest are cut until they do."""
     widths = list(wanted)
     while sum(widths) > available:
         at = widths.index(max(widths))

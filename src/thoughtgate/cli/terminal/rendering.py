@@ -1,4 +1,4 @@
-"""Text of the terminal interface: rows of its tables, and the overview. Values in, text out.
+"""The texts of the terminal interface: the rows of its tables, and the overview.
 
 Agents and servers choose names, so everything shown has its control characters replaced.
 """
@@ -67,7 +67,7 @@ def _inbox_row(approval: Mapping[str, Any], now: float) -> tuple[Any, ...]:
 
 
 def brief_arguments(approval: Mapping[str, Any]) -> str:
-    """Return the beginning of what a held request carries, what usually decides first."""
+    """Return the beginning of a held request's arguments, the most telling ones first."""
     extra = approval.get("extra")
     carried = {**approval["arguments"], **({"(extra)": extra} if extra else {})}
     return gist(json.dumps(carried, ensure_ascii=False)) if carried else "no arguments"
@@ -81,9 +81,9 @@ def call_rows(calls: Iterable[Mapping[str, Any]], now: float) -> dict[str, Seque
 def _call_row(call: Mapping[str, Any], now: float) -> tuple[Any, ...]:
     at = call["started_at"] or call["decided_at"] or call["ended_at"]
     verdict = _word(call["decision"])
-    # What a person said is the verdict on a held call.
+    # The verdict on a held call is the person's decision.
     answered = _word(call["approval"]) if verdict == "held" else ""
-    # A call that was refused has no result; in development mode, it was made all the same.
+    # A refused call has no result, except with the development profile, where it was made.
     is_made = verdict not in {"denied", "limited"} or call["enforced"] == 0
     result = (_word(call["status"]) or "open") if is_made else ""
     return (

@@ -24,7 +24,7 @@ _BOX: Final = """
 
 
 class ApproveScreen(ModalScreen[Answer | None]):
-    """Asks whether one call, which it names, is to be approved."""
+    """Asks whether to approve one call, which it names."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "confirm('yes')", "Approve"),
@@ -165,12 +165,14 @@ class TextScreen(ModalScreen[str]):
         self.run_worker(read, thread=True, exclusive=True, exit_on_error=False)
 
     def _shown(self, page: int, text: str, pages: int) -> None:
+        # The screen was closed, or another page was chosen, while this one was read.
         if not self.is_mounted or page != self._page:
             return
         self._pages = pages
         where = f", page {page + 1} of {pages}" if pages > 1 else ""
         self.query_one("#head", Label).update(f"{self._heading}{where}")
         scroll = self.query_one("#pages", VerticalScroll)
+        # A person who has scrolled back must not lose their place when the log grows.
         was_at_end = scroll.is_vertical_scroll_end
         self.query_one("#page", Static).update(text)
         if not self._follows:

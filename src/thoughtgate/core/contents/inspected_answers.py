@@ -1,4 +1,4 @@
-"""Answers that are inspected before the agent gets them, and those that wait for a person."""
+"""Answers that are inspected before the agent gets them, or wait for a person to release them."""
 
 from typing import Any
 
@@ -47,7 +47,8 @@ def rendered(message: Message | None, body: dict[str, Any]) -> bytes:
 
 
 def inspection_of(verdict: Verdict) -> int:
-    """Return when the answer to an allowed call is inspected; what is masked is, before."""
+    """Return when the answer to an allowed call is inspected."""
+    # Secrets can only be masked before the agent gets the answer.
     return INSPECT_BEFORE if verdict.redact else verdict.inspect
 
 

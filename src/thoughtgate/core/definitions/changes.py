@@ -156,7 +156,7 @@ def _differences(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[Change]:
 def _member(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[Change]:
     """Yield the changes of one member of an object."""
     if path == ("annotations",):
-        # Without them, every hint is absent: a hint that appears is a flipped one.
+        # Missing annotations are like absent hints: a hint that appears counts as flipped.
         old, new = ({} if one is _MISSING else one for one in (old, new))
     if _MISSING not in (old, new):
         if path[-1] in TEXTS and type(old) is str and type(new) is str:
@@ -178,6 +178,7 @@ def _required(old: dict[str, Any], new: dict[str, Any], path: tuple[str, ...]) -
     for name in sorted(after - before):
         yield Change("parameter-required", where, None, name)
     for name in sorted(before - after):
+        # A parameter that is gone altogether is reported as removed.
         if name in (new.get("properties") or {}):
             yield Change("parameter-not-required", where, name, None)
 

@@ -32,6 +32,7 @@ class WordDifference:
 
     def aligned(self, before: list[str], after: list[str]) -> list[tuple[str, list[str]]]:
         """Return the parts of two lists in order: ``same``, ``removed`` and ``added`` members."""
+        # Most texts differ in few words: without their common ends, the alignment stays cheap.
         head = _common(before, after)
         tail = _common(before[head:][::-1], after[head:][::-1])
         first, second = before[head : len(before) - tail], after[head : len(after) - tail]

@@ -1,7 +1,7 @@
 """What the gate knows about the definitions of servers, for the judge.
 
-The gate compares what servers list with the pins and tells the outcome; here it only costs a call
-a dictionary look-up, and nothing at all where no server's definitions are pinned.
+The gate compares what servers list with the pins and reports the outcome here. A call then costs
+only a dictionary lookup, and nothing at all if no server's definitions are pinned.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from thoughtgate.wire.methods import Named
 DEFINITION_HELD: Final = "definition_held"
 
 _LISTED: Final = frozenset({TOOL, PROMPT})
-"""Kinds of which a server must list what can be called. A resource may follow from a template."""
+"""Kinds that a server must list before they can be called; a resource may come from a template."""
 
 _UNREAD: Final = "the pinned definitions cannot be read"
 _NO_LIST: Final = "the server's definitions could not be listed"
@@ -48,7 +48,7 @@ class KnownDefinitions:
         self._policy = policy
         self.enforces = False
         """Whether any call can be refused because of a definition."""
-        self.matter = False
+        self.is_relevant = False
         """Whether a verdict can depend on definitions at all."""
         self.use(policy)
 
@@ -72,7 +72,7 @@ class KnownDefinitions:
         return found
 
     def replace(self, server: str, known: dict[Key, Doubt | None]) -> None:
-        """Take what the gate has compared: a definition without a doubt is accepted."""
+        """Take over the outcome of a comparison: a definition without a doubt is accepted."""
         self._known[server] = known
         self._look_at_doubts()
 
@@ -95,6 +95,7 @@ class KnownDefinitions:
         if server in self.unread:
             return frozenset(names)
         known = self._known.get(server, {})
+        # A name that was not compared yet is hidden, too.
         return frozenset(name for name in names if known.get((kind, name), _UNLISTED) is not None)
 
     def must_list(self, server: str, named: Iterable[Named], listed: str) -> bool:
@@ -131,14 +132,14 @@ class KnownDefinitions:
         if doubt is not None:
             return _held(doubt.note)
         if kind == RESOURCE:
-            return None
+            return None  # it need not be listed
         if (server, kind) not in self._current:
             return _held(_NO_LIST)
         return None if (kind, name) in known else _held(_UNLISTED)
 
     def _look_at_doubts(self) -> None:
         doubts = (doubt for known in self._known.values() for doubt in known.values())
-        self.matter = self.enforces or any(doubt is not None for doubt in doubts)
+        self.is_relevant = self.enforces or any(doubt is not None for doubt in doubts)
 
 
 _KINDS: Final = frozenset({TOOL, PROMPT, RESOURCE})

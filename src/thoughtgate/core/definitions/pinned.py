@@ -1,4 +1,4 @@
-"""What is pinned of a definition: a canonical text, and a digest that order and layout do not change.
+"""The pinned form of a definition: a canonical text and its digest, whatever the order and layout.
 
 A definition is what a server says about a tool, prompt or resource, or about itself.
 """
@@ -26,16 +26,16 @@ MAX_TEXT: Final = 262_144
 """Characters of a definition that can be pinned; no model reads as much about one tool."""
 
 _DATE: Final = re.compile(r"[0-9TZ:.+-]{1,40}\Z")
-"""What the date of a resource is made of: other text could be meant for the model."""
+"""The characters of a resource's date: any other text could be meant for the model."""
 
 _SETS: Final = frozenset({"required", "enum", "type"})
 """Lists of a JSON Schema whose order means nothing."""
 
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
-"""Only what every reader shows as white space: other spaces may hide something."""
+"""Only characters that every reader shows as white space: other spaces may hide something."""
 
 _MAX_DEPTH: Final = 64
-"""Nesting that is compared; the parser refuses deeper messages, with some more around an entry."""
+"""Maximum nesting of a definition that is compared; messages may be nested deeper."""
 
 
 class Definition(NamedTuple):
@@ -72,6 +72,7 @@ def define(kind: str, name: str, entry: Mapping[str, Json]) -> Definition:
         return Definition(kind, name, "", "unreadable")
     digest = sha256(text.encode()).hexdigest()
     if len(text) > MAX_TEXT:
+        # The digest still tells two such definitions apart.
         return Definition(kind, name, "", f"too-long:{digest}")
     return Definition(kind, name, text, digest)
 

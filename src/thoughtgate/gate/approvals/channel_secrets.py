@@ -1,4 +1,4 @@
-"""Secrets of the channels, read from the variables that the settings name."""
+"""Secrets of the approval channels, read from the variables that the settings name."""
 
 import importlib.util
 from collections.abc import Mapping

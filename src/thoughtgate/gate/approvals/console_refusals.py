@@ -52,6 +52,7 @@ class ConsoleRefusals:
         target[0].call_soon_threadsafe(self._note, reason, path)
 
     def _note(self, reason: str, path: str) -> None:
+        # The run may have ended since the other thread called.
         if self._target is None:
             return
         governor = self._target[1]

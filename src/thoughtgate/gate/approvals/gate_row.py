@@ -1,6 +1,6 @@
 """The row of this gate in a store that several gates share, renewed for as long as it runs.
 
-A thread of its own renews it, also while the event loop is busy. If the row ends, other gates may
+A separate thread renews it, even while the event loop is busy. If the row expires, other gates may
 take over the calls that this one holds. The thread also tells the operator when the store goes
 away and when it is back.
 
@@ -44,7 +44,7 @@ class GateRow:
     ) -> None:
         """Keep a row in ``database``; ``details`` returns the facts that change while it runs.
 
-        ``chores`` is called every now and then by the thread, and may raise ``StoreError``.
+        The thread calls ``chores`` about twice per second; it may raise ``StoreError``.
         """
         self._chores = chores
         self._database = database
@@ -69,7 +69,7 @@ class GateRow:
         self._facts = {name: facts[name] for name in SHOWN if facts.get(name)}
         self._due_at = 0.0
         if self._thread is None:
-            # Before the first call: others could take over what a gate without a row asks.
+            # Before the first call: others could take over the requests of a gate without a row.
             self._renew()
             self._due_at = time.monotonic() + RENEW_S
             self._thread = threading.Thread(target=self._run, name="gate row", daemon=True)
@@ -80,7 +80,7 @@ class GateRow:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(STOP_WITHIN_S)
-        # What cannot be done now is done by the next gate, after the row has ended by itself.
+        # If the store is away, the row expires by itself, and another gate does the rest then.
         with suppress(StoreError):
             self._chores()
             self._gates.end(self._owner)

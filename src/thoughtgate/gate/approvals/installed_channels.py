@@ -45,6 +45,7 @@ def open_installed_channel(context: "ChannelContext", file: str = "") -> Channel
             else f"no installed package provides {context.name!r}"
         )
         raise ConfigError([Problem(f"{key}.channel", wrong, file)])
+    # Code of other packages can raise anything; the operator needs the name of the package.
     try:
         open_channel = found[0].load()
     except Exception as error:
@@ -55,13 +56,13 @@ def open_installed_channel(context: "ChannelContext", file: str = "") -> Channel
     except ValueError as error:
         raise ConfigError([Problem(f"{key}.options", str(error), file)]) from error
     except Exception as error:
-        wrong = f"{_package(found[0])} cannot make it: {type(error).__name__}: {error}"
+        wrong = f"{_package(found[0])} cannot create it: {type(error).__name__}: {error}"
         raise ConfigError([Problem(f"{key}.channel", wrong, file)]) from error
     return InstalledChannel(channel, context)
 
 
 class InstalledChannel:
-    """Passes a channel the requests of its workflow, and keeps its failures from the gate."""
+    """Passes the requests of one workflow to a channel, and keeps its failures from the gate."""
 
     def __init__(self, channel: Channel, context: "ChannelContext") -> None:
         self.name = context.name

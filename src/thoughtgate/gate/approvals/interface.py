@@ -1,4 +1,4 @@
-"""What a governor needs of an approval queue."""
+"""The interface of an approval queue that a governor uses."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol

@@ -52,6 +52,7 @@ class Reports:
 
     def fetch(self) -> list[Record]:
         """Return the events since the last call."""
+        # Nobody else removes events, so at least as many as are counted can be had at once.
         return [self._waiting.get() for _ in range(self._waiting.qsize())]
 
 

@@ -1,8 +1,8 @@
 """Questions about changed policies; see ``standing_questions`` for how they are asked.
 
-What was accepted is compared when a gate starts, always from the file in the state directory: a
-changed ``store`` in the config must not decide what was accepted. With a store that several gates
-share, each gate that takes an accepted policy therefore accepts it there as well.
+A gate that starts compares its policy with the accepted one from the file in the state directory,
+never from a shared store: a changed ``store`` in the config must not decide what was accepted. With
+a shared store, each gate that applies an accepted policy therefore accepts it in its own file too.
 """
 
 import contextlib
@@ -123,6 +123,7 @@ class PolicyQuestions(StandingQuestions):
 def why_not_accept(file: PolicyFile, workflow: WorkflowSettings, by: str) -> str:
     """Return why a person cannot accept a policy alone; empty if they can."""
     question = PolicyQuestion(file, "", {}, "", "", workflow.name)
+    # The same check as for a vote, although nothing is stored as a question.
     refused = may_vote(as_approval(question.standing(), workflow, 0.0), Reviewer(by))
     if refused is not None:
         return refused.text

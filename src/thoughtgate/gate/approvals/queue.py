@@ -41,7 +41,7 @@ from thoughtgate.core.grant import SESSION, TOOL, Remember
 from thoughtgate.core.open_calls import OpenCall
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.policy_questions import PolicyQuestions
-from thoughtgate.gate.approvals.standing_questions import Asking, StandingQuestions
+from thoughtgate.gate.approvals.standing_questions import ID_ATTEMPTS, Asking, StandingQuestions
 from thoughtgate.policy.inspection.content_policy import RESULT_KIND
 from thoughtgate.policy.names import recorded_name, shown_name
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW, Policy
@@ -71,8 +71,6 @@ MAX_SHOWN_VALUE: Final = 1024
 _ID_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 """Without characters that are easily confused with one another."""
 _ID_LENGTH: Final = 6
-_ID_ATTEMPTS: Final = 8
-"""Short ids may collide; eight collisions in a row mean a broken random source."""
 
 TAKEN_OVER: Final = "another gate has taken this call over"
 ALREADY_USED: Final = "the approval was already used"
@@ -240,7 +238,7 @@ class ApprovalQueue:
         is_time = at >= min(self._earliest, self._next_settle)
         try:
             if is_time:
-                self._keep_house(at)
+                self._maintain(at)
             news = self._news()
         except StoreError:
             news = []
@@ -354,6 +352,7 @@ class ApprovalQueue:
         """Close what could not be closed while the store was away."""
         while self._unclosed:
             self._close(*self._unclosed[0], at)
+            # Removed only now: if closing raises, it is tried again.
             self._unclosed.pop(0)
 
     def _workflow(self, name: str) -> WorkflowSettings | None:
@@ -406,13 +405,14 @@ class ApprovalQueue:
         )
         limits = self._limits._replace(same_rule=verdict.on_facts)
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
-        for _ in range(_ID_ATTEMPTS):
+        for _ in range(ID_ATTEMPTS):
             stored = self._store.ask(asked._replace(id=self._new_id()), at, limits, whole)
             if isinstance(stored, Approval) or stored.kind != "taken":
                 break
         return stored
 
-    def _keep_house(self, at: float) -> None:
+    def _maintain(self, at: float) -> None:
+        """Do what is due: close what could not be closed, time requests out, remove old ones."""
         self._next_settle = at + SETTLE_EVERY_S
         self._close_rest(at)
         if self._store.has_due(at):
@@ -434,6 +434,7 @@ class ApprovalQueue:
         asked = self._held.pop(call_id)
         if _is_taken_over(asked, found):
             return refusal("approval_withdrawn", TAKEN_OVER, found.votes)
+        # An approval must be for the call that waits, whatever has changed in the store.
         if found.digest != asked.digest:
             return refusal("service_unavailable", "the stored approval is for another call")
         if found.status == APPROVED:
@@ -458,7 +459,7 @@ class ApprovalQueue:
             )
 
     def _overdue(self, at: float) -> list[tuple[str, Decision]]:
-        """Time out requests by our own clock if the store is lost, so that no call is held forever."""
+        """Time out requests by this gate's clock if the store is away; no call is held forever."""
         late = [
             (call_id, each)
             for call_id, each in self._held.items()
@@ -521,6 +522,7 @@ def open_store(location: StoreLocation | str) -> ApprovalStore:
 
 def new_approval_id() -> str:
     """Return a new short id that is easy to read out and to type."""
+    # Some letters are slightly more likely, which does not matter: the id is not a secret.
     return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in os.urandom(_ID_LENGTH))
 
 

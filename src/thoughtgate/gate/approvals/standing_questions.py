@@ -15,7 +15,7 @@ from thoughtgate.errors import StoreError
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
 from thoughtgate.stores.approvals import ApprovalStore
 
-_ID_ATTEMPTS: Final = 8
+ID_ATTEMPTS: Final = 8
 """Short ids may collide; eight collisions in a row mean a broken random source."""
 
 
@@ -38,7 +38,7 @@ class StandingQuestion(NamedTuple):
     subject: str
     """What has changed: there is one question about it at a time."""
     owner: str
-    """Says what is accepted, with the prefix of the kind."""
+    """Identifies what would be accepted, with the prefix of the kind."""
     digest: str
     """Digest of the change: the same change has the same one at every gate."""
     shown: dict[str, Any]
@@ -91,7 +91,7 @@ class StandingQuestions:
         asked = as_approval(question, workflow, at)
         stored: Approval | Refusal = Refusal("taken", "no free id was found")
         try:
-            for _ in range(_ID_ATTEMPTS):
+            for _ in range(ID_ATTEMPTS):
                 asked = asked._replace(id=self._new_id())
                 stored = self._store.ask_standing(asked, at)
                 if isinstance(stored, Approval) or stored.kind != "taken":
@@ -100,6 +100,7 @@ class StandingQuestions:
             return Answer(LAPSED)
         if isinstance(stored, Refusal):
             return Answer(LAPSED)
+        # Another id means that the store joined it with the question of another gate.
         if stored.id == asked.id:
             self._asked.add(stored.id)
             self._tell(stored, False)

@@ -1,4 +1,4 @@
-"""Bell and title of the terminal that a wrapped agent uses, while a call of it is held.
+"""Bell and title of the terminal that a wrapped agent uses, while one of its calls is held.
 
 The agent may draw on the whole screen, so nothing is printed. The terminal is opened by its own
 name: stdin and stdout belong to the agent.
@@ -20,7 +20,7 @@ RESTORE_TITLE: Final = "\x1b]2;\x1b\\\x1b[23;2t"
 
 
 class TerminalNotice:
-    """A channel that only tells, with the bell and the title of a terminal."""
+    """A channel that only notifies, with the bell and the title of a terminal."""
 
     name = "terminal-notice"
 
@@ -56,6 +56,7 @@ class TerminalNotice:
     def _write(self, text: str) -> None:
         # A terminal that takes nothing now (Ctrl-S), or is gone, must not hold up the gate.
         with contextlib.suppress(OSError):
+            # Only in the foreground: otherwise another program is using the terminal.
             if os.tcgetpgrp(self._terminal) == os.getpgrp():
                 os.write(self._terminal, text.encode())
 

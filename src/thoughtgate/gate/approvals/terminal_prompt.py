@@ -25,7 +25,7 @@ from thoughtgate.channels.terminal import (
 )
 from thoughtgate.config.settings import WorkflowSettings
 from thoughtgate.core.approval import PENDING, Approval, Refusal, Vote
-from thoughtgate.errors import StoreError
+from thoughtgate.errors import StoreError, visible
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.started_by_agent import find_agent_reason
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
@@ -44,7 +44,7 @@ STOP_WITHIN_S: Final = 5.0
 TERMINAL: Final = "/dev/tty"
 
 BELL: Final = "\a"
-"""For people who look elsewhere while they wait for requests."""
+"""For people who do not look at the terminal while they wait for requests."""
 
 ANSWERED_HERE: Final = frozenset({"terminal", "console"})
 """Channels whose requests a terminal may decide: those for the user of this machine."""
@@ -95,6 +95,7 @@ class Asker:
             self._store.settle_due(self._clock())
         waiting = [each for each in self._store.listed(PENDING) if self._wanted(each)]
         waiting = [each for each in waiting if each.id not in self._done]
+        # Everything was postponed: start again with the first.
         if len(waiting) > 1 and self._later.issuperset(each.id for each in waiting):
             self._later.clear()
         return next((each for each in waiting if each.id not in self._later), None)
@@ -104,7 +105,7 @@ class Asker:
         # Input typed before the request was shown must not decide it.
         with contextlib.suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
-        self._say(f"{BELL}\n{render_question(question, self._clock())}{CHOICES}\n> ")
+        self._say(f"{BELL}\n{render_question(question, self._clock())}{CHOICES}")
         typed = b""
         while not is_over():
             if self._is_settled(question):
@@ -132,13 +133,15 @@ class Asker:
             if question.folded:
                 for text in render_whole(self._store.whole_arguments(question)):
                     self._say(text)
-            self._say(f"{CHOICES}\n> ")
+            self._say(CHOICES)
             return False
         answer = parse_answer(line)
         if answer is None:
-            self._say(f"{CHOICES}\n> ")
+            if line.strip():
+                self._say(f"{visible(line.strip())} is not one of the answers:\n")
+            self._say(CHOICES)
             return False
-        # At each answer: an agent may have opened the terminal before it was governed.
+        # Checked for each answer: an agent may have opened the terminal before it was governed.
         if refused := self._why_not():
             self._say(f"Not done: {refused}\n")
             self._done.add(question.id)
@@ -266,6 +269,7 @@ class TerminalPrompt:
             os.close(self._terminal)
 
     def _must_stop(self) -> bool:
+        # Emptied here, because the pipe would otherwise wake every wait.
         with contextlib.suppress(BlockingIOError):
             if select.select([self._wake_read], [], [], 0)[0]:
                 os.read(self._wake_read, MAX_LINE)

@@ -1,4 +1,4 @@
-"""The certificate files that a config names: what is wrong with them, and contexts made from them.
+"""The certificate files that a config names: checking them, and creating TLS contexts from them.
 
 Every path is relative to the config file. A private key that others can read is refused, like every
 other key of the gate.
@@ -132,6 +132,7 @@ def _pair(
     except ValueError as error:
         yield Problem(f"{where}.{key_key}", str(error), config)
         return
+    # Loading both also shows whether the key belongs to the certificate.
     try:
         server_context(*files.values())
     except (OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""The one place where a message of a server is inspected and changed before the agent gets it.
+"""Inspection of a server's message before the agent gets it; nothing else changes messages.
 
-Every authority uses it: that of a process for its own sessions, and the governance service for its
+Both kinds of authority use it: a process for its own sessions, and the governance service for its
 shims. It masks what a rule asks for, applies the content checks, records what they found, and
 prepares a result that must wait for a person.
 """
@@ -99,7 +99,7 @@ def _establish(
 def _masked(governor: Governor, opened: OpenCall | None, command: InspectAnswer) -> dict[str, Any]:
     """Return a message with its secrets masked, if the rule for its call has ``redact``."""
     policy = governor.policy
-    # Without a call, nobody knows which rule let it pass.
+    # Without a call, the rule that allowed it is not known, so every rule with ``redact`` counts.
     is_known = opened is not None and not command.of_task
     if not (opened.verdict.redact if is_known and opened else policy.masks_results()):
         return command.body

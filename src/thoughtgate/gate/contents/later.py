@@ -30,8 +30,8 @@ MAX_ONE: Final = 1_000_000
 MAX_TOLD: Final = 1_000
 """Kinds of findings about which the operator is told."""
 FINISH_S: Final = 2.0
-"""How long a gate that stops goes on inspecting. What can wait takes a tenth of a second; the rest is
-for loading the checks on a busy machine."""
+"""How long a stopping gate continues to inspect. A full queue takes a tenth of a second; the rest
+is for loading the checks on a busy machine."""
 
 UNREAD: Final = (Found("unreadable", "hard", ""),)
 """The finding in a message that was not inspected: its check is in ``policy.inspection.checks``."""
@@ -50,7 +50,7 @@ class _Waiting(NamedTuple):
 
 
 class Gate(Protocol):
-    """What this needs of a governor."""
+    """The part of a governor that this module uses."""
 
     judge: Judge
     errors: CorrelationIds
@@ -81,16 +81,16 @@ class LaterInspection:
         """The first message since the last report that was not inspected, and how many were not."""
         self._told: set[tuple[str, str, str]] = set()
 
-    def put_call(self, question: CallRequest, ruling: Ruling) -> None:
+    def put_call(self, request: CallRequest, ruling: Ruling) -> None:
         """Have the arguments of a call inspected, unless the server does not get it."""
         if not ruling.call_id or ruling.verdict.action == DENY:
             return
         opened = self._governor.judge.open_call(ruling.call_id)
         if opened is None:
             return
-        for kind, name, arguments in question.named:
+        for kind, name, arguments in request.named:
             call = opened.call._replace(kind=kind, name=name, arguments=arguments)
-            about = (call, ruling.call_id, AGENT_TO_SERVER, None, question.size, question.at)
+            about = (call, ruling.call_id, AGENT_TO_SERVER, None, request.size, request.at)
             self._put(_Waiting(*about))
 
     def put_message(self, command: InspectLater, server: str, session: str, principal: str) -> None:
@@ -160,7 +160,7 @@ class LaterInspection:
         said |= {"findings": findings, "skipped": skipped} if skipped else {"findings": findings}
         governor.note(governor.judge.found(one.call_id, call, one.at, **said))
         if one.direction == SERVER_TO_AGENT and governor.policy.looks_at_facts():
-            # Of a message that nobody has read, everything is assumed.
+            # A message that was not inspected may contain anything, so every fact is assumed.
             known = facts_of_checks(found.check for found in findings)
             facts = ESTABLISHED if findings is UNREAD else known
             with contextlib.suppress(StoreError):

@@ -1,4 +1,4 @@
-"""What the definition checks find in a definition, with what the policy silences."""
+"""The findings of the definition checks in a definition, and which of them the policy silences."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final

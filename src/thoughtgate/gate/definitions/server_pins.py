@@ -1,4 +1,4 @@
-"""The definitions of one server: what it says now, compared with what is in the store."""
+"""The definitions of one server: what it lists now, compared with what is in the store."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -59,6 +59,7 @@ class ServerPins:
     def may_ask(self, at: float) -> bool:
         """Tell whether people may be asked about this server now."""
         asked = self.asked_at
+        # If the clock was set back, the old times must not block questions for long.
         return len(asked) < MAX_QUESTIONS or not 0 <= at - asked[0] < QUESTIONS_S
 
     def is_known(self, key: Key, digest: str) -> bool:
@@ -89,6 +90,7 @@ class ServerPins:
             elif self.is_known(key, digest):
                 known[key] = None
             else:
+                # Forgotten here as well, so that the next list is compared anew.
                 del self.seen[key]
                 self.shown.clear()
         return known

@@ -1,9 +1,9 @@
-"""Compares what servers list with the pins, for every product; the governor calls it.
+"""Compares what servers list with the pins, for every command; the governor calls it.
 
-What a server says first is accepted, unless a definition check has a hard finding. Later changes
-are held where the policy says ``pin``: the judge then hides and refuses them, and a person is asked
-in the approval queue. With ``warn`` they are recorded and shown. Decisions of people, at whatever
-gate, are read from the store at most a second later.
+The first definitions of a server are accepted, unless a definition check has a hard finding. Later
+changes are held where the policy says ``pin``: the judge then hides and refuses them, and a person
+is asked in the approval queue. With ``warn`` they are recorded and shown. Decisions that people
+make at any gate are read from the store at most a second later.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,6 +126,7 @@ class DefinitionWatch:
 
     def look(self, at: float) -> None:
         """Read the decisions of people from the store, at most once per second."""
+        # If the clock was set back, the store is read at once.
         if 0 <= self._look_at - at <= LOOK_EVERY_S:
             return
         self._look_at = at + LOOK_EVERY_S
@@ -176,15 +177,16 @@ class DefinitionWatch:
             if type(name) is not str:
                 continue
             if kind == SERVER and INSTRUCTIONS not in entry:
-                # No instructions are no definition: agents may begin with ``server/discover``, and
-                # a server need not repeat there what it says in ``initialize``. If instructions
-                # come later with the same method, they are new, because that method is complete.
+                # Missing instructions are not a definition: agents may begin with
+                # ``server/discover``, and a server need not repeat there what it says in
+                # ``initialize``. Instructions that come later with the same method are new,
+                # because that method is complete.
                 continue
             said = define(kind, name, entry)
             key = (kind, name)
             if not found.is_known(key, said.digest):
                 new.append(self._first_look(server, found, method, said, entry))
-            # A name that is listed twice counts as the stranger of both definitions.
+            # If a name is listed twice, the definition counts that was not accepted.
             is_accepted = key in found.accepted and found.accepted[key].digest == said.digest
             if key not in now or not is_accepted:
                 now[key] = said.digest
@@ -213,16 +215,17 @@ class DefinitionWatch:
         if self._beside[0] != server:
             self._beside = (server, self._neighbours(server))
         findings = inspect(said, entry, server, policy, self._beside[1])
-        is_first = said.kind, said.name
+        key = said.kind, said.name
+        # Trust on first use: only while the server's list was never seen whole, and only once.
         accept = (
             method not in found.complete
-            and is_first not in found.accepted
-            and is_first not in found.others
+            and key not in found.accepted
+            and key not in found.others
             and said.is_readable
             and not is_hard(findings)
         )
         status, by = (ACCEPTED, FIRST_SEEN) if accept else (HELD, "")
-        return Pin(found.key, *is_first, said.digest, status, said.text, findings, 0.0, by)
+        return Pin(found.key, *key, said.digest, status, said.text, findings, 0.0, by)
 
     def _neighbours(self, server: str) -> dict[str, list[str]]:
         """Return the names of the tools of the other servers of this gate, if they are few."""

@@ -22,12 +22,13 @@ LOOK_S: Final = 0.25
 class StopWatch:
     """Follows the stop orders in a store."""
 
-    def __init__(self, database: Database) -> None:
-        """Read the orders.
+    def __init__(self, database: Database, say: Callable[[str], None] = lambda _: None) -> None:
+        """Read the orders; ``say`` tells the operator when they can no longer be read.
 
         Raises:
             StoreError: they cannot be read.
         """
+        self._say = say
         self._database = database
         self._store = StopStore(database)
         self._state: Any = database.state()
@@ -49,6 +50,7 @@ class StopWatch:
             # Which orders there are is unknown, so nothing is recorded as resumed.
             self._applied = Stops(before.orders, is_unreadable=True)
             return
+        # Scope and name identify an order; a changed reason is a new order, another time is not.
         for order in before.orders:
             if not any(order[:2] == one[:2] for one in latest.orders):
                 note(_changed(at, order, stopped=False))
@@ -60,24 +62,26 @@ class StopWatch:
         """Read the orders if anything in the store has changed; a thread may call this."""
         try:
             if not self._database.is_current():
-                self._lose()
+                # This gate still has the old file open, and would miss an order in the new one.
+                self._lose("another file is in the place of the state database; restart this gate")
                 return
             state = self._database.state()
             if state == self._state and not self._latest.is_unreadable:
                 return
             orders = self._store.listed()
-        except StoreError:
+        except StoreError as error:
             # A database that is away must not stop every gate: nobody can add an order to it.
             if not self._database.is_shared:
-                self._lose()
+                self._lose(str(error))
             return
         self._state = state
         if orders != self._latest.orders or self._latest.is_unreadable:
             self._latest = Stops(orders)
 
-    def _lose(self) -> None:
+    def _lose(self, why: str) -> None:
         """Refuse every call: the file may have an order that cannot be read."""
         if not self._latest.is_unreadable:
+            self._say(f"the stop orders cannot be read, so calls are refused: {why}")
             self._latest = Stops(self._latest.orders, is_unreadable=True)
 
 

@@ -1,6 +1,6 @@
-"""Compares the config with the one last accepted, when a gate starts that an agent may start.
+"""Compares the config with the last accepted one, when a gate starts that an agent may start.
 
-An agent that can edit the config could also start the gate anew, and so must not be able to loosen
+An agent that can edit the config could also start the gate again, and must not be able to loosen
 the policy between two runs. The first use of a file accepts it; operators accept by starting.
 """
 
@@ -127,7 +127,7 @@ def _must_compare(
     old: Loaded, new: Loaded, is_started_by_agent: Callable[[Settings], bool]
 ) -> bool:
     if old.policy.profile == DEVELOPMENT:
-        # Nothing was enforced; what only observes must not decide what is enforced later.
+        # Nothing was enforced, and a policy that only observed must not limit a later one.
         return False
     return any(is_started_by_agent(one.settings) for one in (old, new))
 

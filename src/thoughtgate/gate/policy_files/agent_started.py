@@ -24,7 +24,7 @@ _TELEMETRY = "telemetry"
 
 
 class AgentStarted(NamedTuple):
-    """What such a gate goes by."""
+    """The environment and the directories that such a gate uses."""
 
     environ: dict[str, str]
     """The environment without variables that could loosen the gate, and with the state directory.
@@ -38,7 +38,7 @@ class AgentStarted(NamedTuple):
 def agent_started(
     environ: Mapping[str, str], *, config: str = "", state_dir: str = ""
 ) -> AgentStarted:
-    """Return what a gate that an agent starts goes by; the options are those of its command line.
+    """Return the environment of a gate that an agent starts; the options are from its command line.
 
     Raises:
         UsageError: the state directory is not an absolute path.

@@ -18,6 +18,8 @@ from thoughtgate.errors import ConfigError, Problem
 _MOUNTED: Final = "..data/"
 """Kubernetes mounts a ConfigMap as symlinks into this directory; no other symlink is followed."""
 
+_EVERYBODY: Final = "everybody"
+
 
 class PolicyFiles:
     """Files that were read and checked; each is read once, so what was checked is what is used."""
@@ -40,20 +42,22 @@ class PolicyFiles:
         """
         try:
             status = Path(path).lstat()
-            if stat.S_ISLNK(status.st_mode):
+            is_link = stat.S_ISLNK(status.st_mode)
+            if is_link:
                 if not str(Path(path).readlink()).startswith(_MOUNTED):
                     raise ConfigError([Problem("", "is a symlink; name the file itself", path)])
                 status = Path(path).stat()
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError([Problem("", "is not a regular file", path)])
-            return self.text(path)
+            # Without ``follow``, a link that takes its place in this moment is not followed.
+            return self.text(path, follow=is_link)
         except OSError as error:
             raise ConfigError([Problem("", f"cannot be read: {error.strerror}", path)]) from None
         except UnicodeError:
             raise ConfigError([Problem("", "is not UTF-8 text", path)]) from None
 
-    def text(self, path: str) -> str:
-        """Return the text of a policy file.
+    def text(self, path: str, *, follow: bool = True) -> str:
+        """Return the text of a policy file; links are followed unless ``follow`` says otherwise.
 
         Raises:
             OSError: it cannot be read.
@@ -62,7 +66,7 @@ class PolicyFiles:
         """
         if path not in self._contents:
             text = self._kept.get(absolute_path(path))
-            self._contents[path] = _read(path) if text is None else text.encode()
+            self._contents[path] = _read(path, follow=follow) if text is None else text.encode()
         return self._contents[path].decode("utf-8-sig")
 
     def digest(self, path: str, others: list[str]) -> str:
@@ -116,9 +120,10 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(Path(path).absolute())
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, *, follow: bool = True) -> bytes:
     # A pipe could block, and a truncated policy must not be taken for a complete one.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    with os.fdopen(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
@@ -148,19 +153,26 @@ def _fault(path: str, status: os.stat_result, *, is_read_only: bool) -> str:
     if is_read_only:
         # Volumes of Kubernetes have open modes, but nobody can write through a read-only mount.
         return ""
-    mode = status.st_mode
-    is_shared = mode & stat.S_IWGRP and not _is_private_group(status.st_gid, status.st_uid)
-    if mode & stat.S_IWOTH or is_shared:
-        whom = "everybody" if mode & stat.S_IWOTH else "its group"
+    if whom := _writers(status):
         return f"can be written by {whom}; fix it with: chmod go-w {shlex.quote(path)}"
-    if around.st_mode & stat.S_IWOTH and not around.st_mode & stat.S_ISVTX:
-        mend = f"chmod o-w {shlex.quote(folder)}"
-        return f"its directory can be written by everybody; fix it with: {mend}"
+    # Whoever can write to the directory can put another file of the same owner in its place.
+    if not around.st_mode & stat.S_ISVTX and (whom := _writers(around)):
+        mend = f"chmod {'o' if whom == _EVERYBODY else 'g'}-w {shlex.quote(folder)}"
+        return f"its directory can be written by {whom}; fix it with: {mend}"
+    return ""
+
+
+def _writers(status: os.stat_result) -> str:
+    """Return who can write a file or directory besides its owner and root; empty if nobody."""
+    if status.st_mode & stat.S_IWOTH:
+        return _EVERYBODY
+    if status.st_mode & stat.S_IWGRP and not _is_private_group(status.st_gid, status.st_uid):
+        return "its group"
     return ""
 
 
 def _is_private_group(group: int, owner: int) -> bool:
-    """Tell whether a group has no member but the owner, the user and root; if unknown, it has."""
+    """Tell whether a group has only the owner, the user and root as members; False if unknown."""
     try:
         named = set(grp.getgrgid(group).gr_mem)
     except KeyError:

@@ -1,4 +1,4 @@
-"""The change from one loaded config to another: its effect, its description, what it leaves out.
+"""The change from one loaded config to another: its effect, and its description for people.
 
 Imported only when a file has changed: comparing policies takes more code than judging by them.
 """
@@ -166,7 +166,7 @@ def _is_late(subject: str, applied: Iterable[str]) -> bool:
 
 
 def difference_mask(old: Loaded, new: Loaded, environ: Mapping[str, str]) -> Redactor:
-    """Return what masks the difference: not the new config's own masking, which could hide it."""
+    """Return the redactor for the difference; that of the new config could hide the change."""
     secrets = [*secret_values(old.settings, environ), *secret_values(new.settings, environ)]
     return Redactor(old.settings.redact.names, secrets, old.settings.redact.patterns)
 

@@ -89,6 +89,7 @@ def find_places(
     named = named_file(flag, environ, cwd)
     if named is not None:
         _require(named)
+        # The organisation's file, named on the command line, is one policy and not two.
         if _is_same(named.path, organisation):
             organisation = ""
         return Places(named, "", "", organisation)
@@ -105,6 +106,7 @@ def find_in(directory: str) -> str:
     Raises:
         ConfigError: there are several. A new one must not put another out of force.
     """
+    # A dangling link counts as well: it is reported when it is read, and not passed over.
     found = [path for path in candidates(directory) if os.path.lexists(path)]
     if len(found) > 1:
         others = ", ".join(Path(path).name for path in found[1:])

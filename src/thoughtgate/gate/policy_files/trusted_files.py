@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from thoughtgate.gate.state_directory import ensure_directory, write_private_file
+from thoughtgate.gate.state_directory import (
+    ensure_directory,
+    read_private_file,
+    write_private_file,
+)
 
 FILE: Final = "trusted-policies.json"
 _LOCK: Final = "trusted-policies.lock"
@@ -38,12 +42,7 @@ def place_of(path: str) -> str:
 def list_trusted(state: str) -> dict[str, TrustedFile]:
     """Return the trusted files by path; none if the list is missing, damaged or not private."""
     try:
-        descriptor = os.open(Path(state, FILE), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-                return {}
-            entries = json.loads(file.read(_MAX_BYTES))
+        entries = json.loads(read_private_file(str(Path(state, FILE)), _MAX_BYTES))
         return {
             path: TrustedFile(path, str(entry["digest"]), str(entry["at"]))
             for path, entry in entries.items()
@@ -80,7 +79,8 @@ def distrust_file(state: str, path: str) -> bool:
 def _changing(state: str) -> Iterator[dict[str, TrustedFile]]:
     """Read the list, and write it again after the block; one process at a time."""
     ensure_directory(state)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    # Not only for writing: opening a pipe like that would wait for its reader.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(Path(state, _LOCK), flags, 0o600), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         entries = list_trusted(state)

@@ -1,8 +1,9 @@
 """The PostgreSQL engine: one database that all gates of a team share.
 
-Every exclusive transaction takes one advisory lock first, which gives it the guarantees of
-SQLite's single writer; they are short, and none is on the path of a call that needs nothing
-shared. The database's clock counts, so gates with different clocks agree on what has expired.
+Every exclusive transaction first takes an advisory lock, which gives it the guarantees of
+SQLite's single writer. These transactions are short, and a call that needs nothing shared waits
+for none of them. Times are those of the database's clock, so gates with different clocks agree on
+what has expired.
 """
 
 import functools
@@ -53,7 +54,7 @@ FOR EACH ROW EXECUTE FUNCTION thoughtgate_changed();
 """
 
 _REDIRECTING: Final = ("PGHOSTADDR", "PGSERVICE")
-"""Variables that libpq follows to another server than the one in the URL."""
+"""Variables that make libpq connect to a different server than the one in the URL."""
 
 _LEFT_TO_ENVIRONMENT: Final = frozenset(
     {*_REDIRECTING, "PGSSLCERTMODE", "PGMINPROTOCOLVERSION", "PGMAXPROTOCOLVERSION"}
@@ -80,8 +81,8 @@ class PostgresDatabase:
     ) -> None:
         """Connect with ``conninfo``; ``shown`` names the database in messages.
 
-        ``clock`` is the one that times given to ``time`` come from. ``pool`` was borrowed, and is
-        returned; without it, the store has connections of its own.
+        ``clock`` is the clock of the times that are passed to ``time``. ``pool`` is a borrowed pool,
+        which ``close`` returns; without one, the store has its own connections.
         """
         self._conninfo = conninfo
         self._shown = shown
@@ -108,6 +109,7 @@ class PostgresDatabase:
         with self._lend(self._begin_exclusive if exclusive else _begin) as connection:
             current = self._pool.current
             outer = getattr(current, "connection", None)
+            # Lets reads of the same thread see what this transaction has written.
             current.connection = connection
             try:
                 yield _Statements(connection)
@@ -155,7 +157,7 @@ class PostgresDatabase:
             return rows
 
     def state(self) -> tuple[int, int]:
-        """Return a number that a thread counts up at each notification."""
+        """Return a number that a thread increments at each notification."""
         self._pool.follow()
         return self._pool.changes, 0
 
@@ -195,6 +197,7 @@ class PostgresDatabase:
                 )
             if version >= len(MIGRATIONS):
                 return
+            # One transaction, so that a failed upgrade leaves the tables as they were.
             for script in MIGRATIONS[version:]:
                 statements.run(for_postgres(script))
             statements.run(_NOTIFY)
@@ -204,7 +207,7 @@ class PostgresDatabase:
             )
 
     def _begin_exclusive(self, connection: Connection) -> None:
-        """Begin a transaction, wait for its turn, and look at the database's clock."""
+        """Begin a transaction, wait for the lock, and read the database's clock."""
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         self._pool.measure_clock(connection)
@@ -281,6 +284,7 @@ def connection_info(url: str, *, ignores_environment: bool = False) -> tuple[str
         if not url.startswith(_SCHEMES) or not is_whole:
             raise ValueError  # noqa: TRY301 - one answer to every kind of wrong URL
         if "sslmode" not in parts and not all(map(_is_local, hosts.split(","))):
+            # Without TLS, others in the network could read the arguments of calls.
             is_told = "PGSSLMODE" in os.environ and not ignores_environment
             parts["sslmode"] = os.environ["PGSSLMODE"] if is_told else "require"
         # libpq would take PGPORT, which may be the port of another server on the same host.
@@ -362,7 +366,7 @@ _ADVICE: Final = (
     ("ssl", "enable TLS at the server, or choose sslmode in the key store or in PGSSLMODE"),
     ("certificate", "set PGSSLROOTCERT to the certificate of the server's authority"),
 )
-"""What mends an error, by a word in its text."""
+"""What to do about an error, by a word in its text."""
 
 
 def _advice(error: BaseException) -> str:

@@ -1,8 +1,8 @@
-"""The connections of one process to one PostgreSQL database, whoever in the process uses them.
+"""The connections of one process to one PostgreSQL database, shared by all of its stores.
 
 Approvals, limits, sessions, channels and the ledger of a gate share one pool, so a database needs
-few connections per gate. A database that is stopped or paused must not stop the gate: every wait
-has a limit on this side too, and after a failure operations fail at once until a thread has
+few connections per gate. A database that is stopped or paused must not block the gate: every wait
+also has a limit on this side, and after a failure all operations fail at once until a thread has
 reached the database again.
 """
 
@@ -24,7 +24,7 @@ except ImportError as error:
     ) from error
 
 __all__ = ["Connection", "PostgresPool", "borrow_pool", "psycopg", "reason_of", "return_pool"]
-"""The driver too: the engine gets it from here, with the same error if it is not installed."""
+"""Exports the driver too, so that a missing driver raises the same error for every user of it."""
 
 CONNECT_S: Final = 3
 QUERY_S: Final = 3.0
@@ -34,20 +34,20 @@ SLOW_S: Final = 60.0
 """How long a query over the whole ledger may take; no call waits for one."""
 
 MAX_CONNECTIONS: Final = 6
-"""Of one process: its event loop, the threads of channels, the ledger and the gate's own row, and
-the slow queries. Notifications have one more."""
+"""Connections of one process: for its event loop, the threads of channels, the ledger and the
+gate's own row, and the slow queries. Notifications have one more."""
 
 MAX_SLOW: Final = 2
 """Slow queries at a time: pages with statistics must leave connections for calls."""
 
 _PROBE_S: Final = 0.5
-"""How often a database that is away is tried again."""
+"""How often a database that cannot be reached is tried again."""
 
 _STEADY_S: Final = 0.1
-"""Differences between clocks that are ignored."""
+"""A change of the difference between the clocks up to this is ignored."""
 
 _LOOK_S: Final = 1.0
-"""How often changes are looked for in case a notification was lost."""
+"""How often the store is checked for changes, in case a notification was lost."""
 
 CHANNEL: Final = "thoughtgate"
 """The notifications that say that something has changed."""
@@ -73,6 +73,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         try:
             return super().wait(_bounded(gen, self.limit_s + 1), interval, timeout)
         except TimeoutError as error:
+            # ``lend`` takes a closed connection as a sign that the database cannot be reached.
             self.close()
             raise psycopg.OperationalError("the database does not answer") from error
 
@@ -86,13 +87,13 @@ class PostgresPool:
         """Connect with ``conninfo``; ``shown`` names the database in messages."""
         self.shown = shown
         self.users = 0
-        """How many have borrowed the pool."""
+        """How many stores have borrowed the pool."""
         self.current = threading.local()
         """The connection of the transaction of each thread."""
         self.offset = 0.0
-        """What the database's clock is ahead of this machine's."""
+        """Seconds by which the database's clock is ahead of this machine's."""
         self.changes = 0
-        """Counted up at each change."""
+        """Incremented at each change."""
         self._clock = clock
         self._conninfo = conninfo
         self._pool = ConnectionPool(
@@ -106,7 +107,7 @@ class PostgresPool:
             open=True,
             name="thoughtgate store",
         )
-        # Waiting for a place says nothing about the database; waiting for the pool would.
+        # All connections in use says nothing about the database; a timeout of the pool does.
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._slow = threading.BoundedSemaphore(MAX_SLOW)
         self._starting = threading.Lock()
@@ -134,13 +135,13 @@ class PostgresPool:
                 self._listener.start()
 
     def measure_clock(self, connection: Connection) -> None:
-        """Look at the database's clock."""
+        """Measure the difference between the database's clock and this machine's."""
         asked = self._clock()
         row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
         answered = self._clock()
         if row is None:
             return
-        # The measured difference is only as exact as the answer was quick. A steady difference
+        # The measurement is only as exact as the answer was quick. A constant difference
         # keeps the times of a row the same from one reading to the next.
         measured = row[0] - (asked + answered) / 2
         if abs(measured - self.offset) > _STEADY_S + (answered - asked) / 2:
@@ -159,13 +160,13 @@ class PostgresPool:
 
     @contextmanager
     def lend(self, first: Callable[[Connection], None]) -> Iterator[Connection]:
-        """Lend a connection on which ``first`` has run; one that is stale is replaced before.
+        """Lend a connection on which ``first`` has run; stale connections are replaced before.
 
         Raises:
             StoreError: the database cannot be reached, or refused something.
         """
         if self._away.is_set():
-            raise StoreError(f"{self.shown} cannot be reached; it is tried again all the time")
+            raise StoreError(f"{self.shown} cannot be reached; the gate keeps trying")
         if not self._places.acquire(timeout=QUERY_S):
             raise self._busy()
         connection: Connection | None = None
@@ -209,7 +210,7 @@ class PostgresPool:
         raise AssertionError("the last attempt raises")
 
     def _lost(self) -> None:
-        """Fail at once from now on, until a thread has reached the database again."""
+        """Let all operations fail at once until a thread has reached the database again."""
         with self._starting:
             if self._away.is_set() or self._closed.is_set():
                 return
@@ -222,11 +223,11 @@ class PostgresPool:
                 connection = self._fresh(_look)
                 self._pool.putconn(connection)
                 self._away.clear()
-                self.changes += 1  # something may have changed that nobody told us
+                self.changes += 1  # something may have changed without a notification
                 return
 
     def _listen(self) -> None:
-        """Count notifications, and look for changes in case one was lost."""
+        """Count notifications, and check for changes in case one was lost."""
         while not self._closed.is_set():
             with (
                 suppress(psycopg.Error),

@@ -1,7 +1,7 @@
 """The tables of the store, as migrations that both engines run.
 
 The scripts are written for SQLite; ``for_postgres`` returns the same script for PostgreSQL. A
-migration only adds: gates of the version before it may still be running.
+migration only adds, because gates of the previous version may still be running.
 """
 
 import re
@@ -83,7 +83,7 @@ CREATE TABLE policies (
 ) STRICT;
 CREATE UNIQUE INDEX policies_accepted ON policies (path) WHERE status = 'accepted';
 """
-"""Adds the policies that were accepted, and those that wait to be."""
+"""Adds the policies that were accepted, and those that wait for acceptance."""
 
 _V7: Final = "ALTER TABLE approvals ADD COLUMN client TEXT NOT NULL DEFAULT ''"
 """Adds what the agent's client says it is."""
@@ -226,7 +226,7 @@ CREATE TABLE oauth_tokens (
 """Adds the encrypted OAuth tokens of servers."""
 
 _V15: Final = "ALTER TABLE limit_portions ADD COLUMN confirmed_at REAL NOT NULL DEFAULT 0"
-"""Adds when a gate last asked for a portion of a budget: until when it may use it follows."""
+"""Adds when a gate last asked for a portion of a budget, which limits how long it may use it."""
 
 _V16: Final = """
 CREATE TABLE console_sessions (
@@ -374,9 +374,9 @@ CREATE TRIGGER calls_failed BEFORE INSERT OR UPDATE ON calls FOR EACH ROW
 {_count_calls("DELETE", _changed_calls("old_calls", -1), "OLD TABLE AS old_calls")}
 {_count_calls("UPDATE", _MOVED_CALLS, "OLD TABLE AS old_calls NEW TABLE AS new_calls")}
 """  # noqa: S608 - our own names
-"""Adds totals of calls and past policies, and has all rows made again from the stored lines.
+"""Adds totals of calls and past policies, and deletes all rows, which are then indexed again.
 
-Rows of earlier versions call a tool that reported an error successful.
+Rows of earlier versions say that a call succeeded although its tool reported an error.
 """
 
 MIGRATIONS: Final[tuple[str, ...]] = (
@@ -405,7 +405,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 
 OLDEST: Final = 1
-"""The oldest version whose gates can use the tables of this one, while both run."""
+"""The oldest version whose gates can use these tables while gates of this version run."""
 
 _POSTGRES: Final = (
     (r"INTEGER PRIMARY KEY", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
@@ -414,7 +414,7 @@ _POSTGRES: Final = (
     (r"\bBLOB\b", "bytea"),
     (r"\)\s*STRICT(, WITHOUT ROWID)?", ")"),
 )
-"""What PostgreSQL calls the same types, and what it does not need."""
+"""SQLite's types and options with what PostgreSQL has in their place."""
 
 
 _ONLY_POSTGRES: Final = {
@@ -423,7 +423,7 @@ _ONLY_POSTGRES: Final = {
     _V20: f"{_V20}ALTER TABLE calls ADD COLUMN facts text;",
     _V21: _V21_POSTGRES,
 }
-"""Migrations that PostgreSQL has in place of SQLite's, whose ledger is a file of its own."""
+"""Migrations that differ for PostgreSQL; with SQLite, the ledger is a separate file."""
 
 
 def for_postgres(script: str) -> str:

@@ -18,11 +18,13 @@ from thoughtgate.stores.engines.schema import MIGRATIONS
 from thoughtgate.stores.process_owner import is_alive
 
 FILE_NAME: Final = "thoughtgate.db"
+"""Name of the file in the state directory."""
 
 BUSY_MS: Final = 2000
 """How long a writer waits for another one; a transaction takes well under 10 ms."""
 
 _PAUSE_S: Final = 0.005
+"""Pause between two attempts to enable the write-ahead log."""
 
 
 class SqliteDatabase:
@@ -77,6 +79,7 @@ class SqliteDatabase:
         """Tell whether other processes still use this file; False if another one took its place."""
         try:
             found = self.path.stat()
+        # Removed: nobody else can open it either, and a new file would change the inode.
         except FileNotFoundError:
             return True
         except OSError:
@@ -140,6 +143,8 @@ def _configure(connection: sqlite3.Connection, busy_ms: int) -> None:
     connection.execute(f"PRAGMA busy_timeout = {int(busy_ms)}")
     keep_log(connection, busy_ms)
     connection.execute("PRAGMA synchronous = NORMAL")
+    # The file may have been put there by somebody else: its views and triggers must not run
+    # functions with side effects.
     connection.execute("PRAGMA trusted_schema = OFF")
     # SQLite's default cache of 2 MB per connection would exceed the shim's memory budget.
     connection.execute("PRAGMA cache_size = -256")
@@ -167,6 +172,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         return
     with connection:
         connection.execute("BEGIN IMMEDIATE")
+        # Read again under the lock: another process may have upgraded the file in the meantime.
         version = _version(connection)
         if version > len(MIGRATIONS):
             raise StoreError(

@@ -55,16 +55,16 @@ class OAuthAccess:
     def credentials(self, server: ServerSettings) -> Credentials:
         """Return the credentials of a server, the same for all its connections."""
         key = _credentials_key(server)
-        made = self._credentials.get(key)
-        if made is None:
-            made = Credentials(server, key[0], self, clock=self._clock)
-            self._credentials[key] = made
-        return made
+        found = self._credentials.get(key)
+        if found is None:
+            found = Credentials(server, key[0], self, clock=self._clock)
+            self._credentials[key] = found
+        return found
 
     def wants_login(self, server: ServerSettings) -> bool:
         """Return whether a server has asked for a login."""
-        made = self._credentials.get(_credentials_key(server))
-        return made is not None and made.was_asked_for
+        found = self._credentials.get(_credentials_key(server))
+        return found is not None and found.was_asked_for
 
     async def opened(self) -> TokenStore:
         """Return the store with the key of the tokens.
@@ -176,8 +176,8 @@ class OAuthAccess:
     def _client_of(self, tokens: TokenSet, server: ServerSettings) -> OAuthClient:
         """Return the client that tokens were issued to, with its secret.
 
-        The secret of the config is for its issuer only. Another one may have chosen the same client
-        id for the gate, to be sent that secret.
+        The secret in the config is for its issuer only. Another issuer could have given the gate the
+        same client id in order to receive that secret.
         """
         client = configured_client(server.auth, self._environ)
         if client is None or server.auth is None or client.client_id != tokens.client.client_id:
@@ -188,8 +188,8 @@ class OAuthAccess:
 
     def _fetcher(self, server: ServerSettings) -> Fetcher:
         issuer = server.auth.issuer if server.auth is not None else ""
-        # A private CA often vouches for the authorization server too. It gets no client certificate:
-        # the server chooses who it is.
+        # A private CA often signs the authorization server's certificate too. No client certificate
+        # is sent, because the MCP server chooses the authorization server.
         ca = server.tls.ca if server.tls is not None else ""
         tls = trusting(ca, self._config, f"servers.{server.id}.tls.ca") if ca else None
 

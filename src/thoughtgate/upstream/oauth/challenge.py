@@ -1,4 +1,4 @@
-"""Reads the ``WWW-Authenticate`` header of a server's 401 or 403."""
+"""Reading the ``WWW-Authenticate`` header of a server's 401 or 403."""
 
 import re
 from collections.abc import Iterable

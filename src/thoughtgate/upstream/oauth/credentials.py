@@ -1,9 +1,9 @@
 """The credentials of one server: the header that each principal's requests carry.
 
-A fresh token is a look-up in a dictionary. Shortly before a token ends, the next request that uses
-it has it renewed in the background; a token that nobody uses is left to expire. However many
-requests wait, one renewal is made, by whoever holds the lease of its row in the store; other
-processes and other gates wait for the row to change.
+A fresh token is a look-up in a dictionary. Shortly before a token expires, the next request that
+uses it starts a renewal in the background; a token that nobody uses is left to expire. However many
+requests wait, there is one renewal, by the process that holds the lease of the token's row in the
+store; other processes and other gates wait for the row to change.
 """
 
 import asyncio
@@ -26,14 +26,18 @@ from thoughtgate.upstream.oauth.token_endpoint import RefusedGrant
 from thoughtgate.upstream.oauth.tokens import TokenSet
 
 MARGIN_S: Final = 60.0
-"""How long before its end a token is renewed, unless it lasts only a few minutes."""
+"""How long before its expiry a token is renewed, unless it lasts only a few minutes."""
 MARGIN: Final = 0.25
-"""The same, as a part of a short life."""
+"""The same for a token that lasts only a few minutes, as a fraction of its lifetime."""
 SKEW_S: Final = 1.0
-"""A token is not sent within this time of its end."""
+"""A token is not sent any more within this time of its expiry."""
 RETRY_S: Final = 5.0
-"""How long after a failed renewal the next one is tried, while the old token lasts; and after a
-renewed token was refused, because a server could otherwise have one renewed with every call."""
+"""How long to wait after a failed renewal while the old token lasts, and after a renewed token was
+refused: otherwise a server could cause a renewal with every call."""
+MAX_CAUSED: Final = 5
+CAUSED_S: Final = 60.0
+"""The refusals of a server can cause at most this many renewals and step-ups per principal in this
+time."""
 WAIT_S: Final = 50.0
 """How long to wait for another process that renews."""
 POLL_S: Final = 0.05
@@ -45,18 +49,18 @@ CLOSE_S: Final = 5.0
 MAX_PRINCIPALS: Final = 10_000
 
 GATE: Final = "(gate)"
-"""Whose token it is if the gate signs in for itself."""
+"""The principal of the token with which the gate signs in for itself."""
 
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 _OVER: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
-"""Errors after which the tokens of a row are of no use."""
+"""Errors after which stored tokens cannot be renewed any more, so that they are deleted."""
 
 _numbers = count(1)
 
 
 class Source(Protocol):
-    """What credentials need from the place where tokens are kept."""
+    """The store and the authorization server, as far as credentials need them."""
 
     async def opened(self) -> TokenStore:
         """Return the store; raises LoginError or StoreError."""
@@ -79,7 +83,7 @@ class _Entry:
     line: bytes
     timer: asyncio.TimerHandle | None = None
     kept_until: float = 0.0
-    """Until when the tokens are not renewed because the server refuses them."""
+    """The time until which the tokens are not renewed, because the server refuses them anyway."""
 
     @property
     def is_renewable(self) -> bool:
@@ -98,7 +102,7 @@ class Credentials:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Begin without tokens; ``key`` names the server in the store."""
+        """Start without tokens; ``key`` names the server in the store."""
         self._server = server
         self._key = key
         self._source = source
@@ -108,10 +112,12 @@ class Credentials:
         self._is_configured = auth is not None and auth.type == OAUTH
         self._is_machine = auth is not None and auth.grant == CLIENT_CREDENTIALS
         self._shared = GATE if self._is_machine else ""
-        """Whose token all principals use, if it is the gate's own."""
+        """The principal whose token all others use, if the gate signs in for itself."""
         self._lines: dict[str, bytes] = {}
         """The header lines of fresh tokens."""
         self._entries: dict[str, _Entry] = {}
+        self._caused: dict[str, list[float]] = {}
+        """When the server's refusals caused a renewal or a step-up lately, by principal."""
         self._pending: dict[str, asyncio.Task[bytes]] = {}
         """The one attempt per principal to get a token."""
         self._watching: asyncio.Task[None] | None = None
@@ -123,7 +129,7 @@ class Credentials:
     # An ``Authorizer``.
 
     def header(self, principal: str) -> bytes | None:
-        """Return the header line to send; empty for none, None if it must be obtained first."""
+        """Return the header line to send, empty for none; None if it must be obtained first."""
         line = self._lines.get(self._shared or principal)
         return line if line is not None else self._ageing(self._shared or principal)
 
@@ -133,9 +139,10 @@ class Credentials:
         return await self._once(principal, lambda: self._obtain(principal))
 
     def handles(self, head: ResponseHead) -> bool:
-        """Return whether a refusal can be answered with a login.
+        """Return whether a login can help after a refusal.
 
-        A 401 is one if the config has no other credentials for the server; a 403 if it says so.
+        It can after a 401, unless the config has other credentials for the server, and after a 403
+        that says that scopes are missing.
         """
         challenge = read_challenge(head.headers)
         if head.status != _UNAUTHORIZED:
@@ -183,7 +190,7 @@ class Credentials:
     async def close(self) -> None:
         """Stop all work in the background, after the renewals that have begun.
 
-        A renewal that is cut off would lose the new refresh token, and the old one is used up.
+        An interrupted renewal would lose the new refresh token, and the old one cannot be used again.
         """
         if self._pending:
             await asyncio.wait(self._pending.values(), timeout=CLOSE_S)
@@ -278,13 +285,14 @@ class Credentials:
     # Getting tokens.
 
     async def _once(self, principal: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-        """Have one attempt at a time; everybody else who needs the token waits for it."""
+        """Make one attempt at a time; other requests that need the token wait for it."""
         task = self._pending.get(principal)
         if task is None:
             task = self._pending[principal] = asyncio.ensure_future(
                 self._with_names(principal, work())
             )
             task.add_done_callback(lambda done: self._ended(principal, done))
+        # One request that is cancelled must not end the attempt for the others.
         return await asyncio.shield(task)
 
     async def _with_names(self, principal: str, work: Coroutine[Any, Any, bytes]) -> bytes:
@@ -301,7 +309,7 @@ class Credentials:
     def _ended(self, principal: str, task: asyncio.Task[bytes]) -> None:
         self._pending.pop(principal, None)
         if not task.cancelled():
-            task.exception()  # Whoever waits has it; if nobody does any more, it is no news.
+            task.exception()  # Retrieved, so that asyncio does not log it; the waiting requests get it.
 
     async def _obtain(self, principal: str) -> bytes:
         store = await self._source.opened()
@@ -324,13 +332,27 @@ class Credentials:
         line = self._adopt(principal, stored)
         if line != refused and self._is_sendable(stored):
             return line  # Somebody signed in, or another process renewed it.
-        return await self._renewed(principal, stored)
+        return await self._renewed(principal, stored) if self._may_cause(principal) else b""
+
+    def _may_cause(self, principal: str) -> bool:
+        """Count a renewal or step-up that a refusal causes; False if there were too many lately.
+
+        A server that refuses every other request could otherwise cause a renewal with each call.
+        """
+        now = self._clock()
+        lately = [at for at in self._caused.pop(principal, ()) if abs(now - at) < CAUSED_S]
+        may = len(lately) < MAX_CAUSED
+        if len(self._caused) >= MAX_PRINCIPALS:
+            del self._caused[next(iter(self._caused))]
+        self._caused[principal] = [*lately, now] if may else lately
+        return may
 
     async def _step_up(self, principal: str, refused: bytes, challenge: Challenge) -> bytes:
         """Get the scopes that are missing, if no person is needed; otherwise note them."""
         entry = self._entries.get(principal)
         has = entry.tokens.scopes if entry is not None else ()
-        if self._is_machine and not set(challenge.scopes) <= set(has):
+        is_wider = self._is_machine and not set(challenge.scopes) <= set(has)
+        if is_wider and (principal in self._pending or self._may_cause(principal)):
             wider = challenge._replace(scopes=tuple(dict.fromkeys((*has, *challenge.scopes))))
 
             async def grant() -> bytes:
@@ -404,12 +426,12 @@ class Credentials:
         finally:
             if saved is None:
                 await asyncio.to_thread(store.release, stored, self._owner)
-        # None: somebody signed in or out meanwhile, and the next request finds that.
+        # None if somebody has signed in or out meanwhile; the next request finds the new state.
         return self._adopt(principal, saved) if saved is not None else b""
 
 
 def facts_of(server: ServerSettings, tokens: TokenSet) -> TokenFacts:
-    """Return what may be seen of tokens; the store fills in the rest."""
+    """Return the facts about tokens that may be shown; the store fills in the rest."""
     is_renewable = bool(tokens.refresh_token) or tokens.grant == CLIENT_CREDENTIALS
     return TokenFacts(
         "", "", server.id, tokens.issuer, tokens.scopes, 0.0, tokens.expires_at, is_renewable, 0

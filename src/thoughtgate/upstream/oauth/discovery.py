@@ -1,8 +1,8 @@
-"""Finds the authorization server of an MCP server, and checks what both say.
+"""Finding the authorization server of an MCP server, and checking the metadata of both.
 
 The MCP server's metadata (RFC 9728) names the authorization server, whose own metadata (RFC 8414 or
-OpenID Connect) names its endpoints. A server of 2025-03-26 has no such metadata: then its own origin
-is the authorization server.
+OpenID Connect) names its endpoints. A server of revision 2025-03-26 has no such metadata; its own
+origin is the authorization server.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ OFFLINE: Final = "offline_access"
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
-    """What the metadata of an authorization server says; every URL was checked."""
+    """The metadata of an authorization server; every URL was checked."""
 
     issuer: str
     authorization_endpoint: str
@@ -62,10 +62,10 @@ class Discovery:
 async def discover(
     fetch: Fetcher, challenge: Challenge | None, *, issuer: str = "", scopes: tuple[str, ...] = ()
 ) -> Discovery:
-    """Find out where to sign in; ``issuer`` and ``scopes`` are those of the config, if it has any.
+    """Find out where to sign in; ``issuer`` and ``scopes`` come from the config, if it has any.
 
     Raises:
-        LoginError: it cannot be found out, or something does not fit together.
+        LoginError: the metadata is missing, invalid or contradictory.
     """
     challenge = challenge or Challenge()
     metadata = await _resource_metadata(fetch, challenge)
@@ -115,7 +115,8 @@ async def _resource_metadata(fetch: Fetcher, challenge: Challenge) -> Mapping[st
 def _checked_resource(value: Any, server_url: str) -> str:
     """Return the resource of the metadata, which must be the server or a path above it.
 
-    Otherwise a server could have the gate fetch tokens for another server, and use them there.
+    Otherwise a server could make the gate request tokens for another server, get them, and use them
+    there.
     """
     wrong = "the server's metadata is for a different resource, so no token is requested for it"
     if not isinstance(value, str) or not value:
@@ -142,6 +143,7 @@ async def _find_server(
         if answer.is_ok and answer.body:
             return _read_server(answer, issuer)
     if is_guessed:
+        # The default endpoints of 2025-03-26, for authorization servers without metadata.
         base = shown(origin)
         return AuthorizationServer(
             base, f"{base}/authorize", f"{base}/token", f"{base}/register", has_s256=True

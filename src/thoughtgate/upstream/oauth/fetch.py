@@ -1,9 +1,9 @@
 """Requests to authorization servers, whose URLs the MCP server chooses.
 
-A hostile server could name any URL, so that the gate calls something inside its own network. So
-every URL must be https, or http on the loopback of a gate whose server is there too; its host must
-not be nearer to the gate than the server itself is; the address that was checked is the one that
-is connected to; redirects are not followed; and answers are limited in size and time.
+A hostile server could name any URL to make the gate call a service inside its own network (SSRF).
+Therefore every URL must be https, or http on the loopback interface if the server is there too; its
+host must not be nearer to the gate than the server is; the connection goes to the address that was
+checked; redirects are not followed; and answers are limited in size and time.
 
 Authlib's own HTTP clients are not used: they need requests or httpx, which follow redirects,
 resolve names again and do not limit answers.
@@ -44,7 +44,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 """Translation to the IPv4 addresses of a private network (RFC 8215)."""
 _COMPATIBLE: Final = IPv6Network("::/96")
-"""The former way to write IPv4 addresses in IPv6; no host on the internet has one."""
+"""The former notation of IPv4 addresses in IPv6; no host on the internet has one."""
 
 
 class JsonAnswer(NamedTuple):
@@ -62,6 +62,7 @@ class JsonAnswer(NamedTuple):
     @property
     def error(self) -> str:
         """The error code of the answer, as far as it is a plain word; otherwise the status."""
+        # A server chooses this text, and people see it: no sentence of its own, no control characters.
         code = self.body.get("error")
         if isinstance(code, str) and len(code) <= 64 and code.replace("_", "a").isalnum():  # noqa: PLR2004
             return code if code.isascii() else f"HTTP {self.status}"
@@ -119,8 +120,8 @@ class Fetcher:
     async def check_link(self, url: str) -> None:
         """Check a URL that the user is about to open, as if the gate opened it.
 
-        A browser reaches what is on the user's machine or in their network, and what a link there
-        can do is not for a server elsewhere to choose.
+        The browser reaches the user's machine and network, so a server elsewhere must not choose a
+        link that leads there.
 
         Raises:
             LoginError: it is not allowed.
@@ -151,7 +152,8 @@ class Fetcher:
         if origin.scheme == "https":
             tls = self.tls = self.tls or client_context()
         url = f"{origin.scheme}://{origin.authority}{origin.target}"
-        # A proxy's own loopback is another machine. A tunnel leads to the address that was checked.
+        # No proxy for a loopback URL: the proxy's loopback is another machine. For other URLs, the
+        # tunnel leads to the address that was checked.
         proxy = None if _is_local_name(origin.host) else self.choose_proxy(url)
         options = PoolOptions(tls=tls, max_idle=0, address=address, proxy=proxy)
         pool = HttpPool(url, options)
@@ -167,12 +169,13 @@ class Fetcher:
 
     async def _checked_address(self, origin: Origin) -> str:
         """Return the address to connect to; empty to leave it to the connection."""
+        # The operator has chosen these origins, so they may be anywhere.
         if any(_same_origin(origin, parse_origin(url)) for url in (self.server_url, *self.trusted)):
             return ""
         addresses = await _resolve(origin)
         ours = parse_origin(self.server_url)
-        # The owner of a name chooses its addresses, and may choose others each time. So the farthest
-        # one counts, and only a URL that says so itself is on this machine.
+        # The owner of a name chooses its addresses, and may return others each time. Therefore the
+        # farthest address counts, and only a loopback URL is taken to be on this machine.
         nearest = LOCAL if _is_local_name(ours.host) else PRIVATE
         allowed = min(nearest, *map(nearness, await _resolve(ours)))
         if not addresses or any(nearness(one) > allowed for one in addresses):
@@ -198,7 +201,7 @@ def check_url(url: str) -> Origin:
     if len(url) > MAX_URL:
         raise LoginError("the server names a URL for the login that is too long")
     if not _HOST.fullmatch(origin.host):
-        # It is shown to people, and a host of other characters has an ASCII form too.
+        # The host is shown to people, who could mistake look-alike characters for others.
         raise LoginError("the server names a URL for the login whose host is not a plain name")
     if origin.scheme != "https" and not _is_local_name(origin.host):
         raise LoginError(f"the server names {shown(origin)} for the login, which is not https")

@@ -52,7 +52,7 @@ Save = Callable[[TokenSet], Awaitable[SignedIn]]
 
 @dataclass(slots=True)
 class LoginPlan:
-    """What a sign-in needs to know."""
+    """The parameters of a sign-in."""
 
     server: ServerSettings
     principal: str
@@ -88,8 +88,10 @@ class LoginFlow:
         self._clock = clock
         self._verifier = secrets.token_urlsafe(64)
         self._redirect_uri = ""
+        self._is_refused = False
+        """Whether the server refused a request without a token."""
         self._needs_issuer = False
-        """Whether nothing but the answer's ``iss`` tells which authorization server it is from."""
+        """Whether only ``iss`` in the redirect tells which authorization server it comes from."""
         self._found: Discovery | None = None
         self._client: OAuthClient | None = None
         self._scopes: tuple[str, ...] = ()
@@ -145,7 +147,7 @@ class LoginFlow:
         if not hmac.compare_digest(path.encode(), urlsplit(self._redirect_uri).path.encode()):
             raise LoginError(_OTHER_SERVER)
         code = read_redirect(query, self.state, found, needs_issuer=self._needs_issuer)
-        # Used up, whatever comes now: a second redirect must not be redeemed.
+        # Even if the rest fails, a second redirect must not be redeemed.
         self._found = None
         fields = {
             "grant_type": "authorization_code",
@@ -225,6 +227,7 @@ class LoginFlow:
         check_server(plan.server.url)
         if challenge is None:
             challenge = await self._ask_for_challenge()
+        self._is_refused = challenge is not None
         found = await discover(
             plan.fetch,
             challenge,
@@ -260,28 +263,37 @@ class LoginFlow:
             )
         known, missing = await self._plan.load()
         if known is not None and known.issuer == found.server.issuer and missing:
-            # Step-up: all scopes that were granted, and all that the server has asked for since.
+            # Step-up: the scopes that were granted, and those that the server has asked for since.
             self._scopes = bounded_scopes((*self._scopes, *known.scopes, *missing))
         if not for_device:
             await self._separate(found, redirect_uri)
-        client = await choose_client(
-            self._plan.fetch,
-            found.server,
-            self._plan.auth,
-            self._plan.environ,
-            redirect_uri=self._redirect_uri,
-            known=known,
-            now=self._clock(),
-        )
+        try:
+            client = await choose_client(
+                self._plan.fetch,
+                found.server,
+                self._plan.auth,
+                self._plan.environ,
+                redirect_uri=self._redirect_uri,
+                known=known,
+                now=self._clock(),
+            )
+        except LoginError:
+            if self._is_refused or found.resource:
+                raise
+            raise LoginError(
+                "the server did not ask for a login and names no place to sign in:"
+                " it needs none, or this is not its URL"
+            ) from None
         self._found, self._client = found, client
         return found, client
 
     async def _separate(self, found: Discovery, redirect_uri: str) -> None:
-        """Choose a redirect that no other authorization server's answer can use.
+        """Choose a redirect URI that no other authorization server's answer can use.
 
-        One that a server names could send the browser on to another, and have the gate redeem that
-        one's code with it (mix-up, RFC 9700, 4.4). Only the answer's ``iss`` tells them apart, or a
-        redirect URI for each of them. A client that somebody else registered has one URI for all.
+        A hostile authorization server could send the browser on to an honest one, so that the gate
+        redeems the honest server's code at the hostile one (mix-up, RFC 9700, 4.4). Only ``iss`` in
+        the redirect, or a redirect URI of its own for each authorization server, tells them apart.
+        A client that was registered by hand has one URI for all.
         """
         auth, issuer = self._plan.auth, found.server.issuer
         if not has_given_client(auth, found.server):
@@ -332,6 +344,7 @@ def read_redirect(query: str, state: str, found: Discovery, *, needs_issuer: boo
     except ValueError:
         pairs = []
     fields = dict(pairs)
+    # A parameter that occurs twice could be read differently by whoever checked the first.
     if len(fields) < len(pairs) or not hmac.compare_digest(
         fields.get("state", "").encode(), state.encode()
     ):

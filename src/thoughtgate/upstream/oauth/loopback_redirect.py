@@ -1,7 +1,8 @@
 """The page to which an authorization server sends the user's browser back.
 
-It is served on 127.0.0.1, on a free port, at one path and those below it. Any page in the browser can send requests to it,
-so only a request with the ``state`` of this sign-in ends the wait; others are refused and ignored.
+It is served on 127.0.0.1, on a free port, at one path and those below it. Any page in the browser can
+send requests to it, so only a request with the ``state`` of this sign-in ends the wait; others are
+refused and ignored.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from html import escape
 from typing import Final, Generic, TypeVar
 from urllib.parse import parse_qs
 
-from thoughtgate.errors import LoginError
+from thoughtgate.errors import LoginError, StoreError
 from thoughtgate.transports.asgi import Receive, Scope, Send
 from thoughtgate.transports.loopback_server import HOST, open_listener, serve_app
 
@@ -31,7 +32,7 @@ _HEADERS: Final = [
 
 Result = TypeVar("Result")
 Finish = Callable[[str], Awaitable[Result]]
-"""Redeems the path and query of the redirect; raises LoginError."""
+"""Redeems the path and query of the redirect; raises LoginError or StoreError."""
 
 
 class LoopbackRedirect(Generic[Result]):
@@ -51,6 +52,7 @@ class LoopbackRedirect(Generic[Result]):
 
         Raises:
             LoginError: it failed, or the user refused.
+            StoreError: the tokens could not be stored.
         """
         return await asyncio.shield(self._done)
 
@@ -68,7 +70,7 @@ class LoopbackRedirect(Generic[Result]):
         self._is_spent = True
         try:
             result = await self._finish(f"{scope['path']}?{query.decode('ascii')}")
-        except LoginError as error:
+        except (LoginError, StoreError) as error:
             await _page(send, 400, "The sign-in failed", str(error))
             self._done.set_exception(error)
             return

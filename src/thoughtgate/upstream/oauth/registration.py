@@ -1,4 +1,4 @@
-"""Chooses the client that the gate is at an authorization server, and registers it if necessary."""
+"""The gate's own client at an authorization server: chosen, or registered if necessary."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -80,6 +80,7 @@ async def register(fetch: Fetcher, server: AuthorizationServer, redirect_uri: st
         LoginError: the authorization server refuses.
     """
     offered = server.auth_methods
+    # A public client if possible: with PKCE it needs no secret, and none has to be kept.
     method = next((one for one in (NONE, BASIC, POST) if one in offered), NONE)
     grants = ["authorization_code", "refresh_token"]
     if server.device_endpoint:

@@ -130,7 +130,7 @@ def _authenticate(
         return {**fields, **_assertion(client, issuer)}, []
     ident, secret = client.client_id, client.client_secret
     if method == BASIC:
-        # RFC 6749, 2.3.1: both are form-encoded first, which Authlib leaves to its caller.
+        # RFC 6749, 2.3.1: both are form-encoded first, which Authlib does not do itself.
         ident, secret = quote(ident, safe=""), quote(secret, safe="")
     auth = ClientAuth(ident, secret, method)
     _, headers, body = auth.prepare("POST", endpoint, {}, "")
@@ -141,7 +141,7 @@ def _authenticate(
 def _assertion(client: OAuthClient, issuer: str) -> dict[str, str]:
     """Return the fields with a signed assertion that authenticates the client (RFC 7523).
 
-    Its audience is the issuer, as the security considerations of RFC 7523bis ask for.
+    Its audience is the issuer, as the security considerations of RFC 7523bis demand.
     """
     from authlib.oauth2.rfc7523 import private_key_jwt_sign
     from joserfc.errors import JoseError

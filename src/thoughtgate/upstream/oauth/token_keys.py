@@ -32,9 +32,9 @@ _NOT_INSTALLED: Final = "OAuth needs an optional dependency: pip install 'though
 
 
 def load_cipher(environ: Mapping[str, str], variable: str = "") -> Cipher:
-    """Return what encrypts with the current key, and decrypts with this and previous keys.
+    """Return a cipher that encrypts with the current key and also decrypts with previous keys.
 
-    It may block: a keyring may ask the user to unlock it.
+    This may block, because a keyring may ask the user to unlock it.
 
     Raises:
         LoginError: there is no key; the text says what to do.
@@ -83,14 +83,14 @@ def cipher_of(text: str, source: str) -> Cipher:
 
 
 def _system_keyring() -> "KeyringBackend | None":
-    """Return the best keyring of the system; None if it has none that protects what it keeps.
+    """Return the best keyring of the system; None if there is none that protects its contents.
 
-    Not ``keyring.get_keyring``: that obeys a variable and a file named by another, and imports what
-    they say. The environment of a gate that an agent starts belongs to the governed side.
+    ``keyring.get_keyring`` is not used: it imports modules that environment variables name, and an
+    agent that starts the gate chooses its environment.
     """
     from keyring.backend import get_all_keyring
 
-    # Backends below 1 are no backend, the null backend, or plain files.
+    # A priority below 1 is that of the missing backend, the null backend and plain files.
     usable = [one for one in get_all_keyring() if one.priority >= 1]
     return max(usable, key=lambda one: one.priority, default=None)
 

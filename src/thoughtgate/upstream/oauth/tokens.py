@@ -1,4 +1,4 @@
-"""The values of a sign-in: tokens, the client that they were issued to, and what people may see.
+"""The values of a sign-in: tokens, the client that they were issued to, and what may be shown.
 
 Everything secret is left out of ``repr``, so that no log or traceback shows it by accident.
 """
@@ -17,7 +17,7 @@ _SCOPE: Final = re.compile(r"[!#-\[\]-~]{1,256}")
 
 @dataclass(frozen=True, slots=True)
 class OAuthClient:
-    """The client that an authorization server knows the gate as."""
+    """The gate as a client of an authorization server."""
 
     client_id: str
     client_secret: str = field(default="", repr=False)

@@ -14,7 +14,7 @@ FORM = "revoke"
 
 
 SHOWN: Final = 50
-"""Decisions that are listed."""
+"""Maximum number of decisions that are listed."""
 
 DAYS: Final = 30
 

@@ -32,7 +32,7 @@ LISTS: Final = {
 }
 
 OWN: Final = "thoughtgate"
-"""The name under which a hub lists its own tools: not a server."""
+"""The name under which a hub lists its own tools, which is not a server."""
 
 MAX_NAME: Final = 2000
 DAYS: Final = 7
@@ -47,7 +47,7 @@ TONES: Final = {
 
 
 def find_servers(context: ConsoleContext, since: float) -> list[ServerStatus]:
-    """Return all servers: of the gates, in the record and with pins."""
+    """Return all servers: those of the gates, in the record, and with pins."""
     known = DefinitionHistory(context.approvals.pins()).names()
     names = (one for one in (*known, *context.record.servers().servers) if one != OWN)
     totals = context.record.totals("server", since)
@@ -139,7 +139,7 @@ def _control(context: ConsoleContext, request: Request, form: dict[str, str]) ->
     if not context.verify_form(request, form, CONTROL_FORM, gate, server):
         text = "Nothing was changed: the form was already submitted or has expired."
         return context.render_message(request, 403, "Invalid form", text)
-    # The state directory of another machine's gate is not here, and its process ids mean nothing.
+    # Only gates of this machine: elsewhere, their process ids and sockets mean nothing.
     if action not in ACTIONS or not gate.isdecimal():
         return context.render_message(request, 400, "Nothing was changed", "Choose what to do.")
     try:
@@ -151,7 +151,7 @@ def _control(context: ConsoleContext, request: Request, form: dict[str, str]) ->
 
 
 async def changes_page(context: ConsoleContext, request: Request) -> Response:
-    """Serve what servers changed."""
+    """Serve the changed definitions that nobody has accepted."""
     done = request.query_params.get("done", "")[:16]
 
     def render() -> Response:
@@ -181,7 +181,7 @@ def _decide(context: ConsoleContext, request: Request, form: dict[str, str]) -> 
 
 
 def _since(context: ConsoleContext) -> float:
-    """Return the start of the days that are counted; whole days are totalled in the ledger."""
+    """Return the start of the days that are counted, for which the ledger has totals."""
     return context.record.whole_days(context.approvals.clock(), DAYS)
 
 
@@ -221,6 +221,7 @@ def _tools(context: ConsoleContext, server: str, since: float) -> list[dict[str,
     named = {name for _, name in found}
     for name in totals:
         if name not in named:
+            # Called, but neither offered nor pinned any more; the totals do not tell its kind.
             found["tool", name] = {}
     rows = [
         {"kind": kind, "name": name, "pin": None, "entry": None, "totals": totals.get(name), **one}

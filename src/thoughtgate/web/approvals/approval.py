@@ -12,11 +12,11 @@ from thoughtgate.wire.json_text import lay_out_part, pretty_json
 DECISIONS = {"approve": True, "deny": False}
 
 FORM = "decide"
-"""The action that the form's token is bound to."""
+"""The action to which the form's token is bound."""
 
 
 def arguments_page(context: ConsoleContext, request: Request) -> Response:
-    """Serve one part of the whole arguments of an approval, which may have megabytes."""
+    """Serve one part of the whole arguments of an approval, which may be megabytes long."""
     found = context.approvals.get(request.path_params["ident"])
     if isinstance(found, Refusal):
         return context.render_message(request, 404, "Approval not found", found.text)

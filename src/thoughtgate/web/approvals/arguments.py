@@ -2,8 +2,8 @@
 
 Values come from agents. They are escaped and never become links. Characters that a browser
 would not show (control characters, text direction marks, unusual spaces) are written as escape
-sequences, so that the page always shows what would really be called. What usually decides
-(paths, commands, URLs, amounts) comes first and is marked; everything else follows.
+sequences, so that the page always shows what would really be called. Arguments that usually decide
+whether a call is harmless (paths, commands, URLs, amounts) come first and are marked.
 """
 
 import json
@@ -100,7 +100,7 @@ KEY_NAMES: Final = frozenset(
         "key",
     ]
 )
-"""Names of arguments that usually decide, without case and separators between words."""
+"""Names of arguments on which a decision usually depends, in lower case."""
 
 _LAST_WORD: Final = re.compile(r"[A-Za-z][a-z]*\Z")
 _PLACE: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{1,15}:|[A-Za-z]:\\|~?/|\.{1,2}/)\S")
@@ -124,7 +124,7 @@ def render_arguments(text: str) -> Markup:
 
 
 def gist(text: str) -> str:
-    """Return the beginning of the arguments on one line, what usually decides first, for a list."""
+    """Return the beginning of the arguments on one line, the most telling ones first, for a list."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -140,7 +140,7 @@ def gist(text: str) -> str:
 
 
 def is_key(name: str, value: Any) -> bool:
-    """Tell whether an argument usually decides: a path, a command, a URL, an amount."""
+    """Tell whether a decision usually depends on an argument: a path, a command, a URL, an amount."""
     last = _LAST_WORD.search(name)
     if name.lower() in KEY_NAMES or (last is not None and last[0].lower() in KEY_NAMES):
         return True
@@ -148,7 +148,7 @@ def is_key(name: str, value: Any) -> bool:
 
 
 class _Tree:
-    """Renders one value; the edits in it share the time for comparing them."""
+    """Renders one value; all edits in it share one limit on the work of comparing texts."""
 
     def __init__(self) -> None:
         self._difference = WordDifference(MAX_STEPS)

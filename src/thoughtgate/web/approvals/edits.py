@@ -25,7 +25,7 @@ PAIRS: Final = (
     ("before", "after"),
     ("old", "new"),
 )
-"""Members that tools for editing use for a text and what replaces it."""
+"""Names that editing tools use for a text and its replacement."""
 
 PATCHES: Final = frozenset({"patch", "diff"})
 """Members that hold a difference themselves, in the unified format."""

@@ -1,7 +1,7 @@
 """The inbox: a list of pending approval requests, and the details of one of them.
 
-On a wide screen both are side by side; on a phone they are two pages. Nothing that arrives while
-the page is open changes which request is open, or moves what is already listed.
+On a wide screen both are side by side; on a phone they are two pages. A request that arrives while
+the page is open neither changes which request is open nor moves those that are already listed.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Deciding several requests of one rule at once.
 
-A person chooses requests from a list, then sees everything about the chosen ones on a page of its
-own and confirms. The form is bound to the ids and digests of exactly those requests; a request that
+A person chooses requests from a list, then sees everything about the chosen ones on a second page
+and confirms. The form is bound to the ids and digests of exactly those requests; a request that
 arrives in the meantime is never decided.
 """
 
@@ -22,7 +22,7 @@ MAX_WORD: Final = 500
 """Maximum characters of a rule's name."""
 
 FORM: Final = "decide together"
-"""The action that the form's token is bound to."""
+"""The action to which the form's token is bound."""
 
 
 def together_page(context: ConsoleContext, request: Request) -> Response:

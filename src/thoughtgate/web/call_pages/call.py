@@ -1,4 +1,4 @@
-"""The page of one call: its story, what the gates said, and what another policy would say."""
+"""The page of one call: its events, the verdict, and the verdict of another policy."""
 
 import json
 from typing import Any

@@ -60,6 +60,7 @@ def summarize(event: dict[str, Any]) -> EventSummary:
     return EventSummary(
         event_time(event),
         kind,
+        # Lines about the record itself, and types of later versions, have no title.
         _TITLES.get(kind, kind.replace("_", " ")),
         text(event, "server_name") or "",
         text(call, "tool_name") or "",

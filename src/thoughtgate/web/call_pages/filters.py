@@ -8,14 +8,12 @@ from starlette.requests import Request
 
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.record.call_rows import parse_time
-from thoughtgate.record.ledger_queries import EXACT
+from thoughtgate.record.ledger_queries import DECISIONS, EXACT, STATUSES
 from thoughtgate.web.templating import WORDS
 
 MAX_WORD: Final = 200
 """Maximum characters of a search term."""
 
-DECISIONS: Final = ("ALLOW", "HOLD", "BLOCK", "THROTTLE")
-STATUSES: Final = ("OK", "ERROR", "TIMEOUT", "CANCELLED")
 CHOICES: Final = {"decision": DECISIONS, "status": STATUSES}
 TIMES: Final = ("since", "until")
 FILTERS: Final = ("text", "server", "tool", *CHOICES, *TIMES, *EXACT)
@@ -23,7 +21,7 @@ FILTERS: Final = ("text", "server", "tool", *CHOICES, *TIMES, *EXACT)
 _RECORDED: Final = {
     WORDS.get(recorded, recorded).upper(): recorded for recorded in (*DECISIONS, *STATUSES)
 }
-"""The words of the record for those that the pages use."""
+"""The record's words by the words that the pages use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def read_search(request: Request) -> CallSearch:
         asked[name] = _RECORDED.get(asked[name].upper(), asked[name].upper())
     for name in TIMES:
         word = asked[name]
-        # Times and durations of ISO 8601 are upper case, our durations ("1h") are lower case.
+        # Times and durations in ISO 8601 are upper case; our own durations ("1h") are lower case.
         asked[name] = word.upper() if word[:1] in {"p", "P"} or "-" in word else word.lower()
     faults = _faults(asked)
     before = _position(query.get("before", ""))
@@ -82,7 +80,7 @@ def _position(text: str) -> tuple[float, int] | None:
 
 
 def _moment(word: str, now: float) -> float:
-    """Return the time that a duration ago, or a time, means.
+    """Return the time that a word means: a time, or a duration before now.
 
     Raises:
         ValueError: it is neither.

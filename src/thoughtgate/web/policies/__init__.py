@@ -1,1 +1,1 @@
-"""Pages about the policy in force and about candidates for it."""
+"""Pages about the policy in force, and for trying candidate policies."""

@@ -1,4 +1,4 @@
-"""The form with a candidate policy, which is pasted or uploaded; nothing is stored or applied."""
+"""The form for a candidate policy, which is pasted or uploaded but never stored or applied."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ MAX_BODY: Final = 2 * MAX_CANDIDATE + 16 * 1024
 MAX_PARTS: Final = 8
 
 FORM: Final = "try policy"
-"""The action that the form's token is bound to."""
+"""The action to which the form's token is bound."""
 
 UPLOAD_TYPE: Final = "multipart/form-data"
 
@@ -69,6 +69,7 @@ def _fields(data: bytes, mark: bytes) -> dict[str, str] | None:
     fields: dict[str, str] = {}
     for part in parts[1:-1]:
         head, found, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        # Latin-1 decodes any bytes; the pattern then accepts only plain names.
         name = _NAME.search(head.decode("latin-1"))
         if not found or name is None or name[1] in fields:
             return None

@@ -40,11 +40,12 @@ async def try_policy(context: ConsoleContext, request: Request) -> Response:
 
 
 def explain_page(context: ConsoleContext, request: Request) -> Response:
-    """Serve what the policy in force says about a call that a person typed in."""
+    """Serve the verdict of the policy in force on a call that a person typed in."""
     query = request.query_params
     asked = {
         name: query.get(name, "")[:MAX_NAME].strip() for name in ("server", "kind", "name", "by")
     }
+    # One character more than allowed, so that ``_typed`` rejects a longer text and never cuts it.
     asked["arguments"] = query.get("arguments", "")[: MAX_ARGUMENTS + 1].strip()
     call = _typed(asked)
     explained: CallTrial | None = None

@@ -2,8 +2,8 @@
 
 All of this is kept in memory, so a restarted console has no sessions; gates that share a store
 share sessions too (``shared_console_sessions``). Browsers share cookies between ports, so the
-cookie's name contains the port. A form token is bound to the session, the
-action and its object, and works once: an altered, replayed or forged form is rejected.
+cookie's name contains the port. A form token is bound to the session, the action and its object,
+and works once: an altered, replayed or forged form is rejected.
 """
 
 import hashlib
@@ -72,11 +72,12 @@ class ConsoleSessions:
         given = _digest(code)
         if given not in self._codes:
             return None
+        # Before the session is opened, so that a code never opens two.
         self._codes.discard(given)
         return self.open_session("")[0]
 
     def open_session(self, subject: str) -> tuple[str, ConsoleSession]:
-        """Open a session for somebody, and return the cookie's value with it."""
+        """Open a session for a subject, and return the cookie's value with it."""
         value = secrets.token_urlsafe(CODE_BYTES)
         until = self._clock() + SESSION_S
         session = ConsoleSession(_digest(value), _form_key(value), until, {}, subject)
@@ -103,7 +104,7 @@ class ConsoleSessions:
         return f"{until}.{nonce.hex()}.{_signature(session, until, nonce, about)}"
 
     def spend(self, session: ConsoleSession, token: str, *about: str) -> bool:
-        """Use a form's token; True once, for the form that it was made for."""
+        """Use a form's token; True only once, and only for the form that it belongs to."""
         until, nonce, signature = _parts(token)
         # Computed even for a malformed token, so that timing does not reveal what is wrong with it.
         expected = _signature(session, until, nonce, about)
@@ -111,7 +112,7 @@ class ConsoleSessions:
         return is_genuine and self._clock() < until and self._use(session, nonce, until)
 
     def close(self) -> None:
-        """Close what the sessions need; in memory, that is nothing."""
+        """Release resources; sessions in memory have none."""
 
     # Where sessions and used forms are kept.
 
@@ -132,12 +133,13 @@ class ConsoleSessions:
         return session
 
     def _use(self, session: ConsoleSession, nonce: bytes, until: int) -> bool:
-        """Mark a form as submitted; False if it was."""
+        """Mark a form as submitted; False if it already was."""
         now = self._clock()
         if nonce in session.spent:
             return False
         for old in [old for old, end in session.spent.items() if end <= now]:
             del session.spent[old]
+        # Refused rather than forgotten: a forgotten nonce could be used again.
         if len(session.spent) >= MAX_SPENT:
             return False
         session.spent[nonce] = until
@@ -172,7 +174,7 @@ def _signature(session: ConsoleSession, until: int, nonce: bytes, about: tuple[s
 
 
 def _form_key(value: str) -> bytes:
-    """Return the key for the forms of a session: it needs no table, and the digest hides it."""
+    """Return the key for the forms of a session, which the digest in a table does not reveal."""
     return hmac.digest(value.encode("utf-8", "replace"), b"thoughtgate forms 1", hashlib.sha256)
 
 

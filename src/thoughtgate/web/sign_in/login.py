@@ -1,6 +1,6 @@
 """Signing in with the link that the terminal shows, and signing out.
 
-If reviewers sign in through a proxy, links are refused, and signing out ends with the proxy.
+If reviewers sign in through a proxy, links are refused, and signing out ends at the proxy.
 """
 
 from starlette.concurrency import run_in_threadpool

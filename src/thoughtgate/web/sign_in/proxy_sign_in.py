@@ -1,7 +1,7 @@
-"""Sign-in through an authenticating proxy: who sent a request, by the token that the proxy adds.
+"""Sign-in through an authenticating proxy, which adds a token to each request.
 
-The token is verified on every request, by the code that verifies agents' tokens. Whatever is wrong
-with it, nobody is signed in. Reasons never contain what was presented.
+The token is verified on every request, by the code that also verifies agents' tokens. If anything
+is wrong with it, nobody is signed in. Reasons never contain the token itself.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from thoughtgate.front.authentication import (
 )
 
 LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
-"""Who may connect without TLS if the config names no proxy: nobody else can read the token."""
+"""Who may connect without TLS if the config names no proxy: others could read the token."""
 
 EVERYBODY: Final = ("0.0.0.0/0", "::/0")
 
@@ -90,7 +90,7 @@ class ProxySignIn:
             value = b"Bearer " + value
         found = self._check(value)
         if not isinstance(found, Identity):
-            # A key that is unknown may be in the answer that another request waits for.
+            # Another request may be fetching the unknown key, so check again before fetching.
             async with self._fetching:
                 found = self._check(value)
                 if found is None:
@@ -152,7 +152,7 @@ def open_sign_in(console: ConsoleSettings, file: str = "") -> ProxySignIn | None
     except ConfigError as error:
         problems = [Problem("console.sign_in", one.message, file) for one in error.problems]
         raise ConfigError(problems) from None
-    if keys is None:  # pragma: no cover  there are keys whenever the type is jwt
+    if keys is None:  # pragma: no cover - there are keys whenever the type is jwt
         raise ConfigError([Problem("console.sign_in", "has no keys", file)])
     return ProxySignIn(settings, authenticator, keys, has_tls=console.tls is not None)
 
@@ -173,5 +173,5 @@ def public_port(url: str) -> int:
 
 
 def beside(file: str | None, name: str) -> str:
-    """Return a path from a config as one that is valid here; it is relative to the config file."""
+    """Return the path that a config names, which is relative to the config file."""
     return str(Path(file).parent / name) if file else name

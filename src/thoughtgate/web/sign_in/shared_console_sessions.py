@@ -1,7 +1,7 @@
-"""Sessions of consoles that several gates offer at one address: they are rows in their store.
+"""Sessions of the consoles that several gates offer at one address, as rows in their store.
 
-A browser that signed in at one gate is signed in at all of them, so a balancer may send every
-request to another gate. Sign-in links stay with the gate that made them.
+A browser that signed in at one gate is signed in at all of them, so a load balancer may send each
+request to a different gate. A sign-in link works only at the gate that created it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from thoughtgate.web.sign_in.console_sessions import ConsoleSession, ConsoleSess
 
 
 class SharedConsoleSessions(ConsoleSessions):
-    """The sessions of all consoles of a store. Every operation on one may raise StoreError."""
+    """The sessions of all consoles that share a store. Every operation may raise StoreError."""
 
     def __init__(
         self,
