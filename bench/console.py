@@ -1,20 +1,27 @@
 """The console's pages with a million calls on record, and how soon a page learns of a call."""
 
 import contextlib
-import http.client
+import http
+import itertools
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from bench.figure import Figure, percentile
 from bench.record import SERVERS, TOOLS, one_call
-from tests.support.consoles import Client, LocalConsole, write_events
+from playwright.sync_api import Browser, Page
+from tests.support.approvals import CALL, a_desk, a_store
+from tests.support.consoles import Client, LocalConsole, chromium, write_events
 from tests.support.postgres import PostgresServer
 
+from thoughtgate.config.settings import WorkflowSettings
+from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.core.open_calls import OpenCall
+from thoughtgate.policy.call import APPROVE, Verdict
 from thoughtgate.record.ledger import Ledger, ledger_path
 from thoughtgate.record.shared_ledger import open_shared_ledger
 from thoughtgate.stores.open_database import StoreLocation
@@ -23,6 +30,8 @@ ROWS = 1_000_000
 DAYS = 30
 PAGE_MS = 200.0
 LIVE_MS = 500.0
+
+HELD = Verdict(APPROVE, "rules", reason="it deletes", rule="rules[0]")
 
 CONFIG = """\
 schema: 1
@@ -43,8 +52,9 @@ PAGES = (
     "/calls?approved_by=terminal:ann",
     "/calls?rule=rules[3]&tool=read_file_1",
     "/calls?rule=absent",
-    *("/calls?q=item+777", "/calls?q=project", "/calls?finding=secret"),
-    *("/policy", "/policy/explain?server=mail&name=delete_file"),
+    *("/calls?text=item+777", "/calls?text=project", "/calls?text=%2F%2F"),
+    "/calls?text=item&server=mail&status=TIMEOUT",
+    *("/policy", "/policy/explain?server=mail&name=delete_file", "/policy/learn"),
     *("/servers", "/servers/server?name=mail", "/servers/changes", "/people", "/gates"),
     *("/settings", "/stop"),
 )
@@ -136,26 +146,58 @@ def _pages(client: Client, engine: str, rows: int, rounds: int) -> Iterator[Figu
     yield Figure(f"{engine}, {rows:,} calls: one call", once, "ms", PAGE_MS)
 
 
-def _live(console: LocalConsole, rounds: int) -> Iterator[Figure]:
-    """Measure the time from a call's line in the record to the event that the page gets."""
-    client = console.client()
-    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=30)
-    connection.request("GET", "/live?traffic=1", headers={"cookie": client.cookie})
-    stream, took = connection.getresponse(), list[float]()
-    while b"event: inbox" not in stream.readline():
-        pass
-    for number in range(rounds):
-        events = [event._replace(at=time.time()) for event in one_call(ROWS + number)]
-        begun = time.perf_counter()
-        write_events(console.state, *events)
-        ident = f"run.{ROWS + number}".encode()
-        while ident not in stream.readline():
-            pass
-        took.append((time.perf_counter() - begun) * 1000)
-        time.sleep(0.037 * (number % 11))  # so that writes fall anywhere between two looks
-    connection.close()
-    yield Figure("live: record line to page, p50", statistics.median(took), "ms")
-    yield Figure("live: record line to page, p99", percentile(took, 0.99), "ms", LIVE_MS)
+WATCH = """() => {
+  window.shown = {};
+  const look = () => document.querySelectorAll("a[href]").forEach((one) => {
+    window.shown[one.getAttribute("href")] ??= Date.now();
+  });
+  new MutationObserver(look).observe(document.body, {childList: true, subtree: true});
+}"""
+"""Notes in the page when each link appears; Playwright itself looks only now and then."""
+
+
+def _live(console: LocalConsole, browser: Browser, rounds: int) -> Iterator[Figure]:
+    """Measure the time until an open page shows a call or an approval request."""
+    store = a_store(console.state)
+    queue = a_desk(store, {"default": WorkflowSettings("default")})
+    numbers = itertools.count(ROWS + 1)
+
+    def record_call() -> str:
+        number = next(numbers)
+        write_events(console.state, *(e._replace(at=time.time()) for e in one_call(number)))
+        return f"/calls/run.{number}"
+
+    def hold_call() -> str:
+        call_id, now = f"run.{next(numbers)}", time.time()
+        for one in store.listed(PENDING):  # they are limited
+            store.vote(one.id, [Vote("terminal:ann", approve=False, at=now)], now)
+        queue.ask(call_id, OpenCall(CALL, HELD, now), "default", now)
+        return f"/approvals/{queue.facts(call_id)['approval_id']}"
+
+    pages = (("/traffic", record_call), ("/calls", record_call), ("/", hold_call))
+    page = browser.new_page()
+    page.goto(console.console.new_link())
+    page.wait_for_selector("text=Waiting for you")
+    for path, act in pages:
+        page.goto(console.base + path)
+        page.wait_for_selector("[data-dot].on" if path != "/" else "main", state="attached")
+        page.evaluate(WATCH)
+        took = [_time_to_show(page, act, number) for number in range(rounds)]
+        yield Figure(f"live: recorded to shown on {path}, p50", statistics.median(took), "ms")
+        yield Figure(
+            f"live: recorded to shown on {path}, p99", percentile(took, 0.99), "ms", LIVE_MS
+        )
+    page.close()
+    store.close()
+
+
+def _time_to_show(page: Page, act: Callable[[], str], number: int) -> float:
+    """Return the milliseconds until the link that ``act`` returns is on the page."""
+    time.sleep(0.037 * (number % 11))  # so that writes fall anywhere between two looks
+    begun = time.time()
+    link = act()
+    page.wait_for_selector(f"a[href='{link}']", state="attached", timeout=LIVE_MS * 20)
+    return float(page.evaluate("link => window.shown[link]", link)) - begun * 1000
 
 
 def measure(*, quick: bool) -> Iterable[Figure]:
@@ -165,9 +207,9 @@ def measure(*, quick: bool) -> Iterable[Figure]:
         state = Path(folder)
         record = write_events(state, *(one._replace(at=time.time()) for one in one_call(ROWS)))
         _fill_sqlite(record, rows)
-        with LocalConsole(state, CONFIG) as console:
+        with LocalConsole(state, CONFIG) as console, chromium() as browser:
+            yield from _live(console, browser, 10 if quick else 100)
             yield from _pages(console.client(), "SQLite", rows, rounds)
-            yield from _live(console, 20 if quick else 100)
     server = PostgresServer("shared_buffers=256MB")
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -57,6 +57,12 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= MAX_README
 
 
+def test_every_merge_is_finished() -> None:
+    marks = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+
+    assert [page.name for page in _pages() if marks.search(page.read_text("utf-8"))] == []
+
+
 def test_every_link_leads_somewhere() -> None:
     broken = [line for page in _pages() for line in _broken_links(page)]
 

@@ -16,7 +16,7 @@ HOME: Final = Path("/home/you")
 PROJECT: Final = Path("/project")
 
 PLUGINS: Final = "servers of its plugins, which `wrap` names"
-EDITOR: Final = "servers that an extension of the editor brings along without a config file"
+EDITOR: Final = "servers that an extension of the editor adds without a config file"
 
 
 class Note(NamedTuple):
@@ -25,7 +25,7 @@ class Note(NamedTuple):
     told: str = ""
     """How it is given governed servers at its start."""
     consent: str = ""
-    """Which of its own records count for servers of a project."""
+    """Which of the agent's own approvals count for servers of a project."""
     not_governed: tuple[str, ...] = ()
     more: str = ""
 
@@ -33,22 +33,22 @@ class Note(NamedTuple):
 NOTES: Final = {
     "claude-code": Note(
         "`--strict-mcp-config` with `--mcp-config=FILE`, where FILE is private and is removed at the end. Your own `--mcp-config`, `--plugin-dir` and installed plugins are included.",
-        "A server of `.mcp.json` is given only if you approved it: `enabledMcpjsonServers` or `enableAllProjectMcpServers` in your own settings, or in those of a project whose folder you trusted. Rejected servers and those that `deniedMcpServers` names stay out.",
+        "A server in `.mcp.json` is included only if you approved it: `enabledMcpjsonServers` or `enableAllProjectMcpServers` in your own settings, or in those of a project whose folder you trusted. Servers that you rejected or that `deniedMcpServers` names are left out.",
         (
             "connectors of claude.ai",
             "servers in the front matter of subagents: they are not started under `wrap`, and `wrap` names the file",
-            "the copy of Claude Code inside an IDE extension, which gets no flags: use `thoughtgate install`",
+            "the copy of Claude Code inside an IDE extension, which `wrap` does not start: use `thoughtgate install`",
         ),
-        "A session in the background (`--bg`) loses its servers when the wrapped command ends.",
+        "A background session (`--bg`) loses its servers when the wrapped command ends.",
     ),
     "codex": Note(
         "one `-c mcp_servers=…` that lists every server; variables and headers stay in the files. Servers of plugins are included.",
-        "Servers of a project are given if `trust_level` of its folder is `trusted` in your `config.toml`.",
+        "Servers of a project are included if the `trust_level` of its folder is `trusted` in your `config.toml`.",
         ("servers of plugins that are remote or have variables of their own; `wrap` names them",),
     ),
     "opencode": Note(
         "the variable `OPENCODE_CONFIG_CONTENT`, which opencode merges over its files. It contains command lines of shims and no secrets.",
-        "opencode never asks, so every server in its files is given.",
+        "opencode never asks for approval, so every server in its files is included. One that a file disables stays off for the whole run, even if you switch it on inside opencode: enable it in the file.",
         (
             "servers that a plugin adds; `wrap` warns if there are plugins, and `--pure` leaves them out",
             "the servers of an opencode server that you attach to",
@@ -56,25 +56,26 @@ NOTES: Final = {
     ),
     "kilo": Note(
         "the variable `KILO_CONFIG_CONTENT`, which Kilo merges over its files. It contains command lines of shims and no secrets.",
-        "Kilo never asks, so every server in its files is given.",
+        "Kilo never asks for approval, so every server in its files is included. One that a file disables stays off for the whole run, even if you switch it on inside Kilo: enable it in the file.",
         (
             "servers that a plugin adds; `wrap` warns if there are plugins, and `--pure` leaves them out",
             "the servers of a Kilo server that you attach to",
+            "in a linked git work tree, servers in `.kilo` and `.kilocode` of the main checkout; `wrap` names the files",
         ),
     ),
     "qwen": Note(
         "`--mcp-config=FILE` with `--allowed-mcp-server-names`, where FILE is private and is removed at the end.",
-        "A server of a project is given only if `~/.qwen/mcpApprovals.json` approves exactly this entry. `mcp.excluded` and `mcp.allowed` count.",
+        "A server of a project is included only if `~/.qwen/mcpApprovals.json` approves exactly this entry. `mcp.excluded` and `mcp.allowed` are respected.",
         ("servers of extensions: they are not started under `wrap`",),
     ),
     "qoder": Note(
         "`--strict-mcp-config` with `--mcp-config=FILE`, where FILE is private and is removed at the end. Your own `--mcp-config` is included.",
-        "With a prompt (`-p`), Qoder starts the servers of a project without asking, so they are given. In an interactive session the files are rewritten, so that it asks as usual.",
+        "With a prompt (`-p`), Qoder starts the servers of a project without asking, so they are included. In an interactive session, the files are rewritten, so that Qoder asks as usual.",
         ("servers of plugins: they are not started under `wrap`",),
     ),
     "copilot": Note(
         "`--additional-mcp-config=@FILE`, where FILE is private and is removed at the end. Your own `--additional-mcp-config` is included.",
-        "Servers of a project are given if a folder in `trustedFolders` of `~/.copilot/config.json` contains the file. `.github/mcp.json` counts only beside no `.mcp.json`. `disabledMcpServers` counts.",
+        "Servers of a project are included if a folder in `trustedFolders` of `~/.copilot/config.json` contains the file. `.github/mcp.json` counts only if there is no `.mcp.json`. `disabledMcpServers` is respected.",
         (
             "the built-in GitHub server; `--disable-builtin-mcps` switches it off",
             PLUGINS,
@@ -82,8 +83,8 @@ NOTES: Final = {
         ),
     ),
     "gemini": Note(
-        "a system settings file, named by `GEMINI_CLI_SYSTEM_SETTINGS_PATH`, with the administrator's own settings included. Gemini CLI accepts it only if root alone can change it.",
-        "Gemini CLI starts nothing in a folder that you do not trust, and applies `mcp.allowed` and `mcp.excluded`; both stay as they are.",
+        "a system settings file, named by `GEMINI_CLI_SYSTEM_SETTINGS_PATH`, with the administrator's own settings included. Gemini CLI accepts it only if nobody but root can change it.",
+        "As without the gate, Gemini CLI starts nothing in a folder that you do not trust, and applies `mcp.allowed` and `mcp.excluded`.",
         ("servers of extensions, which `wrap` names",),
     ),
     "grok": Note(
@@ -100,12 +101,14 @@ NOTES: Final = {
     ),
     "amp": Note(not_governed=("servers given with `--mcp-config`, which `wrap` names",)),
     "cline": Note(
-        not_governed=("a hub that runs already: it keeps the servers with which it was started",)
+        not_governed=(
+            "a hub that is already running: it keeps the servers that it was started with",
+        )
     ),
     "cursor": Note(not_governed=(EDITOR,)),
     "vscode": Note(
         not_governed=(EDITOR, "servers of development containers and other machines"),
-        more="The extensions Cline and Roo Code keep files of their own, which are governed too.",
+        more="The extensions Cline and Roo Code have their own files, which are governed too.",
     ),
     "windsurf": Note(not_governed=(EDITOR,)),
     "zed": Note(
@@ -129,8 +132,8 @@ REFERENCES: Final = {
     "brace-env": "`{env:V}`",
 }
 MERGES: Final = {
-    "entry": "the entry of the last file in this list counts as a whole",
-    "keys": "the keys of all files are merged; the last file in this list wins",
+    "entry": "the entry in the last of the files below replaces the others",
+    "keys": "the keys of all files are merged; the last of the files below wins",
 }
 
 
@@ -171,21 +174,26 @@ def _page(agent: Agent, note: Note) -> str:
 def _facts(agent: Agent) -> Iterator[tuple[str, str]]:
     yield "commands", ", ".join(f"`{one}`" for one in agent.commands)
     if agent.packages:
-        yield "packages for `npx` and the like", ", ".join(f"`{one}`" for one in agent.packages)
+        yield (
+            "packages, for `npx` and similar commands",
+            ", ".join(f"`{one}`" for one in agent.packages),
+        )
     yield "a server is disabled with", SWITCHES[agent.off_switch]
-    yield "references to variables", REFERENCES[agent.syntax]
+    yield "variable references", REFERENCES[agent.syntax]
     yield "the same name in two files", MERGES[agent.merge]
 
 
 def _ways(agent: Agent, note: Note) -> str:
-    rewriting = f"{agent.name} takes its servers only from its files, so `wrap` rewrites them for the time of the run and restores them byte for byte. In a git work tree, the rewritten files are kept out of commits.\n"
+    rewriting = f"{agent.name} takes its servers only from its files, so `wrap` rewrites them during the run and restores them byte for byte. In a git work tree, the rewritten files are kept out of commits.\n"
     text = rewriting
     if usual_way(agent.type) == "inject":
-        text = f"{agent.name} gets governed servers at its start: {note.told}\nNo file changes, and any number of sessions run at once.\n"
+        text = f"{agent.name} gets the governed servers at startup, through {note.told}\nNo file changes, and any number of sessions run at once.\n"
         if agent.rewritten:
-            text += f"The files are rewritten for the time of the run, and restored, {agent.rewritten}.\n"
+            text += (
+                f"The files are rewritten instead, and restored at the end, {agent.rewritten}.\n"
+            )
     if agent.windowed:
-        text += "The command opens a window and may end before it; `wrap` stays with the window.\n"
+        text += "The command opens a window and may exit before the window is closed; `wrap` follows the window.\n"
     for more in (note.consent, note.more):
         text += f"\n{more}\n" if more else ""
     return text
@@ -220,6 +228,6 @@ def _not_governed(note: Note) -> tuple[str, ...]:
 def _resume(agent: Agent) -> str:
     files = "its files" if usual_way(agent.type) == "inject" else "its restored files"
     return (
-        f"A session that began under `wrap` and goes on without it uses the servers in {files}, without the gate.\n"
+        f"A session that began under `wrap` and continues without it uses the servers in {files}, without the gate.\n"
         f"Resume it with `thoughtgate wrap -- {agent.commands[0]} …` as well, or use `thoughtgate install {agent.type}`.\n"
     )

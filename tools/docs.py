@@ -23,8 +23,8 @@ PREFIX: Final = "docs_"
 INDEXES: Final = {
     "guides": "# Guides\n\nStep-by-step instructions for one task each.\n"
     "[Agents](agents/README.md) has a page for each agent: what is governed, how, and what is not.\n",
-    "guides/agents": "# Agents\n\nWhat `thoughtgate wrap` and `thoughtgate install` govern of each agent.\n",
-    "cookbook": "# Cookbook\n\nPolicies to copy, each with the verdicts that a test holds it to.\n",
+    "guides/agents": "# Agents\n\nWhat `thoughtgate wrap` and `thoughtgate install` govern for each agent.\n",
+    "cookbook": "# Cookbook\n\nPolicies to copy, each with verdicts that are tested.\n",
     "concepts": "# Concepts\n\nHow it works and why.\n",
     "reference": "# Reference\n\nThese pages are generated from the code with `make docs`.\n",
 }

@@ -37,15 +37,16 @@ Some findings are notes rather than faults, because the record itself, or a gate
 
 ### What it proves
 
-Without a key, the chain proves that no single line was changed. Someone who can rewrite the whole file can also compute a new chain, and an end that was cut off between two lines goes unnoticed once the gate has stopped (an unfinished run is reported as a note).
-An end that was cut off while the gate was running is detected without a key as soon as the gate writes again: each writer numbers its lines (`seq`), and a writer that finds the file shorter than it left it warns the operator, continues, and writes a `record_gap` event with `record.cut_bytes`. Both are reported as the fault `removed`.
+Without a key, the chain proves that no single line was changed. Someone who can rewrite the whole file can also compute a new chain.
+The state directory stores how far each file was written, so `verify` also detects an end that was cut off, and a file that was emptied or removed, unless the state directory was changed too. [The record](../concepts/record.md#tamper-evidence) explains this.
+If an end is cut off while the gate is running, the gate notices when it writes again: each writer numbers its lines (`seq`), and a writer that finds the file shorter than it left it warns the operator, continues, and writes a `record_gap` event with `record.cut_bytes`. Both are reported as the fault `removed`.
 With a key (`audit.sign_key_env` names the environment variable that holds it), the writer signs a `checkpoint`: with the first events it writes, every {CHECKPOINT_EVERY} lines, with events that come {CHECKPOINT_S:g} s or more after its last checkpoint, and when it closes. The signature is {ALGORITHM} over the chain so far.
-`audit verify --key-env NAME` then detects everything that was rewritten before the last checkpoint, and a missing end, with one exception: a record that was cut right after an earlier closing checkpoint looks like one that ended there, so all runs after it can be removed unnoticed (a run that was still open at that point is reported as the note `open_run`). Only an anchor reveals that.
+`audit verify --key-env NAME` then detects everything that was rewritten before the last checkpoint, and a missing end, even if the state directory was changed too, with one exception: a record that was cut right after an earlier closing checkpoint looks like one that ended there, so all later runs can be removed unnoticed (a run that was still open at that point is reported as the note `open_run`). Only an anchor reveals that.
 The signature of a checkpoint covers only `covers` and `closing`; its other members, such as its time, are protected by the next checkpoint.
-A signature does not name its file: if a whole record is replaced by another, this is detected only if their keys differ or by an anchor.
+A signature does not name its file: if a whole record is replaced by another one, only a different key or an anchor reveals it.
 While a gate with the same state directory is writing the file, the lines after its last checkpoint are reported as the note `being_written`; the chain is still checked there.
 Without such a gate they are the fault `truncated` until the next run signs over them: the writer was killed or runs elsewhere, or the end is missing.
-The note relies on files that the gate keeps in the state directory. For proof against someone who can write there, verify again when the gate has stopped, or use an anchor.
+The note relies on files that the gate keeps in the state directory. If you do not trust everyone who can write there, verify again when the gate has stopped, or use an anchor.
 An anchor is the `head` that `audit verify` prints, stored somewhere else and passed back later with `--anchor`. If it is still in the record, nothing up to it was rewritten or cut off; this works with or without a key.
 
 ### What it survives
@@ -53,7 +54,7 @@ An anchor is the `head` that `audit verify` prints, stored somewhere else and pa
 A batch of events is one `write` under a lock (acquired within at most {LOCK_WAIT_S:g} s), so several processes can share a file and its chain.
 A process that is killed at any moment loses nothing that it had written.
 If it leaves an incomplete line, the next writer ends that line with a `record_repaired` event, and readers never treat it as a complete one.
-If the disk is full, the batch is written without previews; if that fails too, the whole batch is removed again. With `audit.on_failure: refuse` the call is then refused, with `continue` it goes on. As soon as there is space, a `record_gap` event says how many events are missing.
+If the disk is full, the batch is written without previews; if that fails too, the whole batch is removed again. The call is then refused with `audit.on_failure: refuse`, and made with `continue`. As soon as there is space, a `record_gap` event says how many events are missing.
 A power failure can lose what the operating system had not yet written to disk.
 
 ### Files
@@ -109,12 +110,12 @@ If the `ts` of an event cannot be read, the OCSF event gets the time of the prev
 """
 
 OCSF_FIELDS: Final[tuple[tuple[str, str], ...]] = (
-    ("time", "`ts`, as milliseconds since the epoch; where it cannot be read that of the line before"),
+    ("time", "`ts`, as milliseconds since the epoch; if it cannot be read, that of the previous line"),
     ("class_uid, class_name, activity_id, activity_name", "by `type`, see the table of classes"),
-    ("category_uid, category_name", "of the class: its first digit; Application Activity (6), Identity & Access Management (3), Findings (2) or Uncategorized (0)"),
-    ("type_uid", "`class_uid` times 100, and `activity_id`"),
+    ("category_uid, category_name", "by the first digit of the class: Application Activity (6), Identity & Access Management (3), Findings (2) or Uncategorized (0)"),
+    ("type_uid", "`class_uid` times 100, plus `activity_id`"),
     ("severity_id", "1; 3 for a refusal that was enforced and for `agent_auth_rejected`; 4 for `frame_refused`, `record_gap` and `record_repaired`"),
-    ("status_id", "1 for `OK`, `SUCCEEDED`, `approved` and `agent_connected`; 2 for the contract's other words of `status` and for `agent_auth_rejected`; else 0"),
+    ("status_id", "1 for `OK`, `SUCCEEDED`, `approved` and `agent_connected`; 2 for the contract's other values of `status` and for `agent_auth_rejected`; otherwise 0"),
     ("status", "`status`, `run.status` or `approval.outcome`"),
     ("status_detail", "`error.kind`, else `agent.reason`"),
     ("count", "`agent.repeated`, `frame.repeated`"),
@@ -122,14 +123,14 @@ OCSF_FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("disposition", "`decision.action` that was enforced"),
     ("duration", "`latency_ms`, `run.summary.duration_ms`"),
     ("metadata.version", OCSF_VERSION),
-    ("metadata.product.name, .vendor_name, .version", "ThoughtGate, twice, and the version that exports"),
+    ("metadata.product.name, .vendor_name, .version", "`ThoughtGate` for both names, and the version that exports"),
     ("metadata.uid", "`chain`"),
     ("metadata.correlation_uid", "`call.call_id`, else `run_id`"),
     ("metadata.sequence", "`seq`"),
     ("metadata.original_time", "`ts`"),
     ("metadata.log_name", "`run_id`"),
     ("metadata.event_code, .log_version", "`type`, `v`"),
-    ("metadata.labels", f"`{BORROWED_TIME}` when `time` is that of the line before"),
+    ("metadata.labels", f"`{BORROWED_TIME}` if `time` is that of the previous line"),
     ("metadata.profiles", "`security_control` when there is a `decision`"),
     ("actor.user.name", "who calls: `call.principal` of the call's start, else `principal`, else `unknown`; of `approval_decided` who decided: `approval.decided_by`, else `unknown`"),
     ("user.name (3002)", "`agent.identity`, else `principal`, else `unknown`"),
@@ -146,13 +147,13 @@ OCSF_FIELDS: Final[tuple[tuple[str, str], ...]] = (
     ("api.response.code, .error, .message (6003)", "`error.code`, `error.kind`, `error.message`"),
     ("resources[].name, .type (6003)", "`call.tool_name`; `call.kind` of the call's start, else `tool`"),
     ("policy.name, .version, .uid", "`decision.rule_id`, `decision.policy.policy_version`, `.policy_id`"),
-    ("finding_info.title (2004)", "`frame refused: ` and `frame.check`; `content found: ` and the checks"),
-    ("finding_info.analytic.name, .type_id (2004)", f"`frame.check`, or the first check that found something; {RULE}, a rule"),
-    ("finding_info.uid, .types (2004)", "`frame.correlation_id` or `call.call_id`, else `chain`; `frame.kind`, or the checks"),
+    ("finding_info.title (2004)", "`frame refused: ` and `frame.check`; `content found: ` and the checks; `definition `, `definition.outcome`, `.kind` and `.name`"),
+    ("finding_info.analytic.name, .type_id (2004)", f"`frame.check`, the first check that found something, or `definition`; {RULE}, a rule"),
+    ("finding_info.uid, .types (2004)", "`frame.correlation_id`, `call.call_id` or `definition.digest`, else `chain`; `frame.kind`, the checks, or `definition.weight`"),
     ("evidences[].api.operation, .service.name (2004)", "`call.tool_name`; `call.server_name`, of `content_found`"),
     ("app.name, .vendor_name (6002)", "of a server's start or exit `server_name` and `unknown`; of a run's ThoughtGate"),
     ("app.version (6002)", "of a run's start or end: the version that exports"),
-    ("unmapped", "every member of the event whose value stands nowhere above, under its own name"),
+    ("unmapped", "every other member of the event, under its own name"),
 )  # fmt: skip
 """Each OCSF field and its source; a number restricts the row to that class.
 

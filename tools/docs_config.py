@@ -50,11 +50,11 @@ approval:
 4. the same names in `thoughtgate/` in the user's config directory (`$XDG_CONFIG_HOME`, else `~/.config`)
 5. the same names in `/etc/thoughtgate`
 
-ThoughtGate uses the first file it finds in this order. A file named by the flag or the variable must exist.
-Two further files can make the policy stricter: one in the working directory that you have not trusted, if no file is named, and the organisation's in `/etc/thoughtgate`, always.
+ThoughtGate uses the first file that it finds in this order. A file named by the flag or the variable must exist.
+Two other files can make the policy stricter: a file in the working directory that you have not trusted, unless you name a file, and always the organisation's file in `/etc/thoughtgate`.
 [Choose which policy files apply](../guides/policy-files.md) explains how they work together and who may write them.
 If a file is empty, unreadable, a symlink (except for those in a ConfigMap mounted by Kubernetes) or invalid in any way, the program lists every problem with its key and line, and exits with code 1 before it starts anything.
-If there is no file, the built-in starter policy applies, which is the one that `thoughtgate init` writes.
+If there is no file, the built-in starter policy applies; `thoughtgate init` writes it to a file.
 
 ## Values
 
@@ -83,14 +83,14 @@ OPERATOR_MEANINGS: Final = {
     ),
     "glob": (
         "text or list",
-        "matches one of the globs as a whole; paths and URLs in every reading, see below",
+        "matches one of the globs as a whole; paths and URLs in every reading, see above",
     ),
     "contains": ("any value", "is text that contains this text, or a list that contains this item"),
     "starts_with": ("text", "begins with this text"),
     "ends_with": ("text", "ends with this text"),
     "under": (
         "absolute path or list",
-        "is a path inside this directory, in every reading, see below; symbolic links are not followed",
+        "is a path inside this directory, in every reading, see above; symbolic links are not followed",
     ),
     "exists": ("true or false", "is present, even as null (`true`), or is missing (`false`)"),
     "length_gt": (
@@ -114,11 +114,17 @@ A dotted path refers to a value in nested objects (`to.country`); write `\\.` fo
 
 An agent may send a value of a different type from the one that a rule expects: `"1000"` where the rule says `gt: 100`.
 Such a comparison is undecidable, and this never works in the caller's favour: a rule that denies, asks for approval or asks Cedar **matches**, a rule that forwards does **not**.
-The same applies to a path through a value that is not an object, to text that is too long to be searched, to a boolean where a number is expected, and to `ne` and `not_in` if the argument is missing.
+The same applies to:
+
+- a dotted path that leads through a value that is not an object
+- text that is too long to be searched
+- a boolean where a number is expected
+- `ne` and `not_in` if the argument is missing
+
 A missing argument fails every other condition except `exists: false`.
 For `in` and `not_in`, a value is undecidable if it equals no item but the list has items of another type.
 
-Servers do not all read a call in the same way, so a condition is tested in every reading, and it is undecidable if the outcomes differ:
+Servers do not all read a call in the same way. A condition is therefore tested in every reading, and is undecidable if the outcomes differ:
 
 - Keys that differ only in case (`Path` and `path`, by Unicode case folding) are the same to some servers. If only another spelling is present, the argument is also tested as missing.
 - `under` and `glob` resolve `.`, `..` and `//` in a path; they also read backslashes as slashes, ignore dots and spaces at the end of a name, and ignore case, as Windows and macOS do.
@@ -133,7 +139,7 @@ A regular expression is rejected if it could take exponential time (a repeated g
 The more unbounded repeats an expression has, the shorter the text that it can search: about 2,200 characters with one, 170 with two, 50 with three; more if it begins with `^`.
 Use `contains`, `glob` or `starts_with` where they are sufficient.
 
-For paths, use `under`: `glob` and `starts_with` compare text, and `/tmp/../etc/passwd` begins with `/tmp/`.
+For paths, use `under` or `glob`: `starts_with`, `ends_with`, `contains` and `matches` compare the text as it was sent, and `/tmp/../etc/passwd` begins with `/tmp/`.
 """
 
 CEDAR: Final = """\
@@ -146,14 +152,15 @@ A rule with `action: policy` asks the Cedar policies under `cedar.policies`.
 | Cedar | what it is |
 |---|---|
 | principal | `Agent::"<principal>"` |
-| action | `Action::"call_tool"`, `Action::"read_resource"`, `Action::"get_prompt"` |
+| action | `Action::"call_tool"`, `Action::"read_resource"`, `Action::"get_prompt"`; for requests of a server `Action::"sample"`, `Action::"elicit"`, `Action::"list_roots"` |
 | resource | `Tool::"<server>/<name>"`, `Resource::"<server>/<uri>"`, `Prompt::"<server>/<name>"`, with `name` and `server`, in `Server::"<server>"` |
 | `context.arguments` | the arguments: integers become Long, fractions of at most four digits `decimal`, and other numbers String; `null` is left out; arrays become sets |
 | `context.annotations` | the annotations that the server gives for the tool |
 | `context.server`, `context.tool`, `context.method` | server id, original name or URI, MCP method |
 | `context.time` | `hour`, `minute`, `day_of_week` (Sunday is 0), `epoch`; UTC |
 | `context.session` | `id`, `calls` (forwarded so far) |
-| `context.claims` | the claims about the principal from authentication |
+| `context.claims`, `context.scopes` | the claims in the agent's token, and the set of its scopes |
+| `context.facts` | the set of [facts](../concepts/flows.md) that hold |
 
 A missing argument causes an evaluation error, so check for it first:
 
@@ -168,13 +175,20 @@ when { context.arguments has amount && context.arguments.amount >= 100 };
 ```
 """
 
+CONTENTS: Final = """\
+Each list has ids of checks, globs of them, or the tiers `hard` and `soft`.
+If several lists name a check, the strictest counts: `block`, then `hold`, `redact`, `annotate` and `record`.
+See [Inspect what calls and results contain](../guides/inspect-contents.md).
+"""
+
 LIMITS: Final = """\
 Limits are checked after access has been granted, and count only calls that are actually forwarded.
 Every limit that covers a call is checked. If several refuse it, the error names the first of them in this order: breaker, duplicate, budget, rate.
 
-A budget is a number of calls: `200` for the whole run, or `200/1d` per window. A window begins with its first call and lasts the time that you give; the next one begins with the first call after that.
+A budget is a number of calls: `200` for the whole run, or `200/1d` per window. A window begins with its first call and lasts for the time that you give; the next window begins with the first call after that.
 
-Rates, budgets, duplicates and breakers hold over all gates that share a PostgreSQL store, where `run` means all of them, and over the workers of one `proxy --workers`. Otherwise each gate counts in memory, and starts at zero when it starts. See [Limits](../concepts/gates.md#limits).
+All gates that share a PostgreSQL store count together, and so do the workers of one `proxy --workers`; scope `run` then means all of them.
+Otherwise each gate counts in memory and starts at zero. See [Limits](../concepts/gates.md#limits).
 """
 
 
@@ -190,7 +204,12 @@ def _sections() -> Iterator[str]:
     for title, name, text in (
         ("`servers.<id>`", "ServerSettings", "You can paste an entry from an agent's `mcpServers`.\nWith `wrap` and `shim`, the command is in the agent's own config, so an entry may consist of `expose` alone.\n"),
         ("`servers.<id>.auth`", "ServerAuth", ""),
+        ("`servers.<id>.tls`", "ServerTls", ""),
+        ("`servers.<id>.results`", "ResultSettings", CONTENTS),
+        ("`servers.<id>.arguments`", "ArgumentSettings", ""),
+        ("`servers.<id>.silence[]`", "SilenceSettings", ""),
         ("`rules[]`", "RuleSettings", "A rule names at most one of `tool`, `resource` and `prompt`; without them it applies to everything that matches its `kind` and `server`.\n"),
+        ("`facts`", "FactSettings", ""),
         ("`limits[]`", "LimitSettings", LIMITS),
         ("`limits[].breaker`", "BreakerSettings", ""),
         ("`cedar`", "CedarFiles", CEDAR),
@@ -199,11 +218,17 @@ def _sections() -> Iterator[str]:
         ("`approval.<name>.webhook`", "WebhookSettings", ""),
         ("`listen`", "ListenSettings", ""),
         ("`listen.auth`", "ListenAuth", ""),
+        ("`listen.tls`", "ListenTls", ""),
+        ("`keys`", "KeySettings", ""),
         ("`audit`", "AuditSettings", ""),
         ("`audit.rotate`", "RotateSettings", ""),
         ("`holds`", "HoldSettings", ""),
+        ("`notify`", "NotifySettings", ""),
         ("`tasks`", "TaskSettings", ""),
         ("`console`", "ConsoleSettings", ""),
+        ("`console.tls`", "ConsoleTls", ""),
+        ("`console.sign_in`", "SignInSettings", ""),
+        ("`console.sign_in.jwt`", "SignInToken", ""),
         ("`telemetry`", "TelemetrySettings", ""),
         ("`telemetry.otlp`", "OtlpSettings", ""),
         ("`redact`", "RedactSettings", f"These names are always masked: {', '.join(f'`{name}`' for name in SECRET_NAMES)}. Text in the format of well-known tokens is masked too.\n"),
@@ -256,7 +281,8 @@ def _table(definition: dict[str, Any], schema: dict[str, Any], skip: tuple[str, 
 
 def _meaning(entry: dict[str, Any], schema: dict[str, Any]) -> str:
     target = schema["$defs"].get(entry.get("$ref", "").rpartition("/")[2], {})
-    return str(entry.get("description") or target["description"]).replace("``", "`")
+    meaning = " ".join(str(entry.get("description") or target["description"]).split())
+    return meaning.replace("``", "`")
 
 
 def _default(entry: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ class Lifecycle(NamedTuple):
 LIFECYCLES: Final = (
     Lifecycle(
         "An approval",
-        "An approval is a request to people to decide about one exact call.",
+        "An approval is a request to reviewers to decide on one exact call.",
         approval.PENDING,
         approval.TRANSITIONS,
         {

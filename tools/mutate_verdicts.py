@@ -188,13 +188,11 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/judge.py",
-        "if question.promised and verdict.action == FORWARD:",
-        "if not question.promised and verdict.action == FORWARD:",
+        "if request.promised and verdict.action == FORWARD:",
+        "if not request.promised and verdict.action == FORWARD:",
         _JUDGE,
     ),
-    Mutation(
-        "core/judge.py", "refused = self._count(calls, question.at)", "refused = None", _JUDGE
-    ),
+    Mutation("core/judge.py", "refused = self._count(calls, request.at)", "refused = None", _JUDGE),
     Mutation(
         "core/judge.py",
         "verdict = self._count(held.calls, at) or verdict",
@@ -264,7 +262,7 @@ MUTATIONS: Final = (
     Mutation("core/judge.py", "if again.action == DENY:", "if again.action == APPROVE:", _JUDGE),
     Mutation(
         "core/judge.py",
-        "return call, asking_nobody(verdict)",
+        "return call, deny_mixed_workflows(verdict)",
         "return call, verdict",
         _JUDGE,
     ),

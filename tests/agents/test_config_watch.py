@@ -1,6 +1,7 @@
 """Noticing entries that appear in an agent's files."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,20 @@ def test_an_entry_that_comes_back_is_new(tmp_path: Path) -> None:
     user.unlink()
     assert _names(watch) == []
     _write(user, {"b": entry()})
+    assert _names(watch) == ["b"]
+
+
+@pytest.mark.promise("repository-servers")
+def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> None:
+    user = tmp_path / "home/.cursor/mcp.json"
+    _write(user, {"b": entry(disabled=True)})
+    watch = _watch(tmp_path)
+    assert _names(watch) == []
+    before, text = user.stat(), user.read_text("utf-8")
+
+    user.write_text(text.replace("true", "null"), "utf-8")
+    os.utime(user, ns=(before.st_atime_ns, before.st_mtime_ns))
+
     assert _names(watch) == ["b"]
 
 

@@ -157,3 +157,23 @@ def test_lines_of_the_user_are_kept_and_a_missing_file_is_made(scene: Scene) -> 
 
 def test_outside_of_a_work_tree_there_is_nothing_to_do(tmp_path: Path) -> None:
     assert git_worktree.hold(tmp_path, [tmp_path / "x"]) is None
+
+
+@pytest.mark.promise("config-restored")
+@pytest.mark.parametrize("linked", ["info/exclude", "info"])
+def test_no_link_chooses_which_file_gets_the_lines_for_git(scene: Scene, linked: str) -> None:
+    outside = scene.home / "outside"
+    outside.mkdir()
+    precious = outside / "exclude"
+    precious.write_text("precious\n", "utf-8")
+    place = scene.project / ".git" / linked
+    place.rename(place.with_name("moved"))
+    place.symlink_to(precious if linked == "info/exclude" else outside)
+    inode = precious.stat().st_ino
+
+    with scene.configs() as configs:
+        configs.write(put_behind_gate)
+        assert precious.read_text("utf-8") == "precious\n"
+        assert "do not commit it" in "\n".join(map(str, configs.warnings))
+
+    assert precious.stat().st_ino == inode

@@ -1,5 +1,6 @@
 """The crash journal."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,3 +85,26 @@ def test_a_journal_that_vanishes_while_it_is_looked_for_is_no_problem(
 def test_a_key_that_is_no_file_name_is_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(UsageError, match="not a valid run name"):
         journal_path(tmp_path, key)
+
+
+def test_a_pipe_in_the_place_of_a_journal_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "wraps").mkdir()
+    os.mkfifo(tmp_path / "wraps" / "k.json")
+
+    journals, [problem] = find_journals(tmp_path)
+
+    assert journals == ()
+    assert "cannot be read as a journal" in problem.message
+
+
+@pytest.mark.promise("config-restored")
+def test_a_journal_of_another_user_is_not_obeyed(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_journal(journal)
+    monkeypatch.setattr(os, "geteuid", lambda: journal.file.stat().st_uid + 1)
+
+    found, (problem,) = find_journals(tmp_path / "state")
+
+    assert found == ()
+    assert "belongs to another user" in problem.message

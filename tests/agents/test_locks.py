@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import ending, read_line
 
-from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, agent_lock, changing_hands
+from thoughtgate.agents.locks import LOCK_SUFFIX, FileLock, agent_lock, state_lock
 from thoughtgate.errors import Conflict
 
 HOLD = (
@@ -148,8 +148,19 @@ def test_a_lock_that_is_never_given_back_is_waited_for_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("thoughtgate.agents.locks._WAIT_FOR_OTHERS_S", 0.05)
-    held, again = changing_hands(tmp_path), changing_hands(tmp_path)
+    held, again = state_lock(tmp_path), state_lock(tmp_path)
     with held, pytest.raises(Conflict, match="try again"), again:
         pass
-    with changing_hands(tmp_path):
+    with state_lock(tmp_path):
         pass
+
+
+def test_nothing_is_changed_by_the_state_directory_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+
+    with pytest.raises(Conflict, match="belongs to another user"), state_lock(tmp_path):
+        pass
+
+    assert list(tmp_path.iterdir()) == []

@@ -153,3 +153,13 @@ def test_servers_on_the_command_line_are_named(
 ) -> None:
     scene.agent, scene.argv = agent, argv
     assert [one.place for one in scene.plan().outside] == expected
+
+
+def test_the_server_that_copilot_has_built_in_is_named_only_if_copilot_is_installed(
+    scene: Scene,
+) -> None:
+    scene.agent, scene.argv = "copilot", []
+    assert scene.plan().outside == ()
+
+    (scene.home / ".copilot").mkdir()
+    assert [one.place for one in scene.plan().outside] == ["github-mcp-server"]

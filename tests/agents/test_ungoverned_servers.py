@@ -1,5 +1,6 @@
 """Servers that no rewrite reaches are named."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,24 @@ def test_servers_in_the_former_format_of_kilo_are_named(
     assert [one.place for one in outside] == [str(file) for file in files]
 
 
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize("injects", [False, True])
+def test_files_of_the_main_checkout_that_kilo_reads_in_a_work_tree_are_named(
+    scene: Scene, *, injects: bool
+) -> None:
+    scene.agent, scene.argv = "kilo", ["kilo"]
+    main, tree = scene.top / "main", scene.top / "main" / ".git" / "worktrees" / "one"
+    scene.write(scene.project / ".git", f"gitdir: {tree}\n")
+    scene.write(scene.project / "kilo.json", {"mcp": {"a": {"type": "local", "command": ["run"]}}})
+    entry = {"mcp": {"x": {"type": "local", "command": ["run"]}}}
+    files = [
+        scene.write(main / ".kilocode" / "opencode.json", entry),
+        scene.write(main / ".kilo" / "kilo.jsonc", entry),
+    ]
+    outside = scene.inject().outside if injects else scene.plan().outside
+    assert [one.place for one in outside] == [str(file) for file in files]
+
+
 def test_a_named_file_is_all_that_counts(scene: Scene) -> None:
     scene.agent, scene.env = "opencode", {"OPENCODE_CONFIG_CONTENT": '{"mcp": {}}'}
     scene.config_path = scene.write(scene.top / "x.json", "{}")
@@ -106,3 +125,11 @@ def test_more_subagents_than_are_read_are_named_by_their_folder(
     for name in ("a.md", "b.md"):
         scene.write(scene.project / ".claude" / "agents" / name, "---\nname: a\n---\n")
     assert _places(scene) == [str(scene.project / ".claude" / "agents")]
+
+
+def test_a_pipe_in_place_of_a_manifest_does_not_block(scene: Scene) -> None:
+    scene.agent = "gemini"
+    extension = scene.home / ".gemini/extensions/a"
+    extension.mkdir(parents=True)
+    os.mkfifo(extension / "gemini-extension.json")
+    assert _places(scene) == []

@@ -163,8 +163,8 @@ def test_a_server_that_one_wrap_takes_in_is_restored_by_the_other(scene: Scene) 
             values = json.loads(path.read_bytes())
             values["mcpServers"]["late"] = server("late")
             scene.write(path, values)
-            assert second.take_in(put_behind_gate) is not None
-            assert first.take_in(put_behind_gate) is not None
+            assert second.rewrite_added(put_behind_gate) is not None
+            assert first.rewrite_added(put_behind_gate) is not None
             assert json.loads(path.read_bytes())["mcpServers"]["late"]["command"] == OURS
         assert OURS in path.read_text()
     assert json.loads(path.read_bytes()) == {

@@ -34,11 +34,32 @@ def test_nobody_can_be_mentioned_by_an_argument() -> None:
     assert "&lt;!channel&gt;" in text
 
 
-def test_an_argument_cannot_end_its_block_and_speak_for_us() -> None:
-    asked = an_approval(arguments=json.dumps({"text": "``` *Approved already*, nothing to do ```"}))
+@pytest.mark.parametrize("backticks", range(3, 12))
+def test_an_argument_cannot_end_its_block_and_speak_for_us(backticks: int) -> None:
+    fence = "`" * backticks
+    asked = an_approval(arguments=json.dumps({"text": f"{fence} *Approved already* {fence} ok"}))
     text = request_blocks(asked, (), "+1", "-1")[2]["text"]["text"]
 
-    assert text.count("```") == 2
+    assert text.startswith("```")
+    assert text.endswith("```")
+    assert "```" not in text[3:-3]
+
+
+def test_nobody_can_be_mentioned_by_the_name_of_a_tool() -> None:
+    asked = an_approval(tool="<!channel>", server="<https://evil.example|shop>")
+
+    assert request_text(asked) == (
+        "Approval k3f9ab: &lt;!channel&gt; on &lt;https://evil.example|shop&gt;"
+    )
+
+
+def test_a_client_cannot_add_a_field() -> None:
+    asked = an_approval(client="editor\n*Reason*\nread only")
+    fields = request_blocks(asked, (), "+1", "-1")[1]["fields"]
+
+    assert {"type": "mrkdwn", "text": "*Says it is*\neditor[U+000A]*Reason*[U+000A]read only"} in [
+        {name: field[name] for name in ("type", "text")} for field in fields
+    ]
 
 
 def test_invisible_characters_are_written_out() -> None:
@@ -147,4 +168,4 @@ def test_a_message_shows_what_else_the_request_carries() -> None:
     plain = request_blocks(an_approval(), (), "yes", "no")
     blocks = request_blocks(an_approval(extra='{"cwd":"/etc```"}'), (), "yes", "no")
     assert "cwd" not in json.dumps(plain)
-    assert '\\"cwd\\": \\"/etc` ` `\\"' in json.dumps(blocks)
+    assert '\\"cwd\\": \\"/etc` ``\\"' in json.dumps(blocks)

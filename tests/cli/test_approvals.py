@@ -321,7 +321,7 @@ def test_watching_in_a_terminal_takes_answers(desk: ApprovalQueue, tmp_path: Pat
     try:
         seen = ""
         deadline = time.monotonic() + PATIENCE_S
-        while "> " not in seen:
+        while "press Enter: " not in seen:
             assert time.monotonic() < deadline, seen
             if select.select([near], [], [], 0.1)[0]:
                 seen += read_some(near).decode()

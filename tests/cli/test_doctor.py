@@ -156,6 +156,16 @@ def test_a_run_file_that_others_can_read_is_found(machine: Machine) -> None:
     assert "chmod 600" in _findings(machine)["runs"]["message"]
 
 
+def test_a_state_directory_of_another_user_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+
+    (found,) = module._check_wraps(tmp_path)
+
+    assert (found.ok, "belongs to another user" in found.message) == (False, True)
+
+
 def test_a_damaged_store_is_found(machine: Machine) -> None:
     machine.state.mkdir(mode=0o700)
     (machine.state / "thoughtgate.db").write_bytes(b"not a database, by far" * 100)

@@ -36,7 +36,9 @@ def test_it_does_not_write_through_a_symlink(tmp_path: Path) -> None:
 
 
 def test_a_file_or_a_directory_can_be_named(tmp_path: Path) -> None:
-    assert thoughtgate("init", "deep/er/my.yaml", cwd=tmp_path).returncode == 0
+    named = thoughtgate("init", "deep/er/my.yaml", cwd=tmp_path)
+    assert named.returncode == 0
+    assert "thoughtgate trust" not in named.stderr  # it is read only where it is named
     assert (tmp_path / "deep/er/my.yaml").exists()
     assert thoughtgate("init", "deep", cwd=tmp_path).returncode == 0
     assert (tmp_path / "deep" / "thoughtgate.yaml").exists()

@@ -58,6 +58,12 @@ def test_usage_errors_are_exit_code_2_and_off_stdout(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
 
 
+def test_a_command_is_answered_with_the_way_to_run_it(tmp_path: Path) -> None:
+    done = _run(tmp_path, "--listen", "127.0.0.1:0", "--", "npx", "-y", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "thoughtgate servers add --id NAME -- npx -y x" in done.stderr
+
+
 @pytest.mark.requirement("FR29")
 def test_a_server_that_cannot_be_started_is_exit_code_2(tmp_path: Path) -> None:
     text = "schema: 1\ndefault: deny\nservers:\n  kid: {command: /nonexistent/server}\n"

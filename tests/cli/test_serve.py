@@ -53,6 +53,23 @@ def test_a_missing_or_wrong_config_exits_with_1_before_anything_starts(tmp_path:
 
 
 @pytest.mark.parametrize(
+    ("servers", "told"),
+    [
+        ("{}", b"no server is configured"),
+        (
+            "{a: {command: x}, b: {command: x}}\nnamespaces: {one: [a], two: [b]}",
+            b"the choices are: one, two",
+        ),
+    ],
+)
+def test_a_config_that_serves_nobody_is_warned_of(
+    tmp_path: Path, servers: str, told: bytes
+) -> None:
+    (tmp_path / "c.yaml").write_text(f"schema: 1\ndefault: deny\nservers: {servers}\n")
+    assert told in run(tmp_path, "--stdio", "-c", "c.yaml").stderr
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["--stdio", "--http", "127.0.0.1:0"],

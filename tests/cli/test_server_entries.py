@@ -84,8 +84,9 @@ def test_a_change_that_would_break_the_config_is_not_written(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "5"])
 def test_what_is_no_mapping_is_not_edited(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError) as caught:
         ServerFile(config(tmp_path, text), {})
+    assert "\n" not in str(caught.value)
 
 
 def test_other_formats_are_left_to_their_owner(tmp_path: Path) -> None:

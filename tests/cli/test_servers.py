@@ -55,6 +55,16 @@ def test_servers_are_listed(tmp_path: Path, config: Path) -> None:
     assert config.read_text() == TEXT
 
 
+def test_an_id_in_the_place_of_the_command_is_refused(tmp_path: Path, config: Path) -> None:
+    words = ("gh", "--env", "A=b", "--", "npx", "-y", "x")
+    done = run(tmp_path, "add", *words)
+    assert done.returncode == 2
+    assert "run: thoughtgate servers add --id gh --env A=b -- npx -y x" in done.stderr
+    assert config.read_text() == TEXT
+    # With an id, the words after -- are the command, whatever they look like.
+    assert run(tmp_path, "add", "--id", "gh", "--", *words).returncode == 0
+
+
 def test_a_server_is_added_with_its_command_and_comments_stay(tmp_path: Path, config: Path) -> None:
     done = run(
         tmp_path, "add", "--id", "git", "--env", "A=b=c", "--", "uvx", "mcp-server-git", "--v"

@@ -11,6 +11,8 @@ from tests.support.commands import thoughtgate
 from tests.support.waiting import PATIENCE_S
 from tests.support.warm_command import run_warm
 
+from thoughtgate.cli.app import run
+
 LOOSE = """
 schema: 1
 default: forward
@@ -133,3 +135,30 @@ def test_an_agent_cannot_trust_a_file(environ: dict[str, str]) -> None:
     assert done.returncode == 2
     assert "a governed agent started this process" in done.stderr
     assert in_force(environ)[0] == ("user", True)
+
+
+@pytest.mark.promise("project-policy-trust")
+def test_what_is_shown_is_what_is_trusted(
+    environ: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = Path(environ["HOME"], "work", "thoughtgate.yaml")
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(path.parent)
+    opened = os.open
+
+    def replaced_once_read(name: str | Path, *args: int, **kwargs: int) -> int:
+        descriptor = opened(name, *args, **kwargs)
+        if str(name) == str(path):
+            path.unlink()
+            path.write_text("schema: 1\ndefault: forward\n", "utf-8")
+        return descriptor
+
+    monkeypatch.setattr(os, "open", replaced_once_read)
+
+    assert run(["trust", "--yes"]) == 0
+
+    assert "MY_SECRET" in capsys.readouterr().out
+    assert in_force(environ) == [("user", True), ("project", False)]

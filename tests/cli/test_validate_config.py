@@ -26,6 +26,14 @@ def test_a_valid_config_exits_0_says_so_on_stderr_and_nothing_on_stdout(tmp_path
 
 
 @pytest.mark.requirement("FR25", "FR26", "FR27", "FR29")
+def test_the_config_can_be_named_without_an_option(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    assert "a.yaml" in validate("a.yaml", cwd=tmp_path).stderr
+    twice = validate("a.yaml", "-c", "b.yaml", cwd=tmp_path)
+    assert (twice.returncode, twice.stdout) == (2, "")
+    assert "name the config once" in twice.stderr
+
+
 def test_an_invalid_config_exits_1_with_each_problem_on_its_own_line(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(
         "schema: 1\nlisten: {transport: http, port: 99999}\nrules: [{action: x}]\n"

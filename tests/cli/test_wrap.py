@@ -178,11 +178,12 @@ def test_a_dry_run_writes_no_secret_into_a_command_line(machine: Machine) -> Non
 @pytest.mark.promise("agent-cannot-approve")
 def test_an_agent_that_wraps_another_gets_no_link_to_a_console(machine: Machine) -> None:
     machine.write_sample()
-    assert "/login/" in machine.wrap_once().stderr
+    words = ["--agent-type", "custom", "--config-path", str(machine.config), "--", "true"]
+    assert "/login/" in machine.run_below("wrap", *words).stderr
     governed = describe_governed(read_process(os.getpid()))
     presence = announce(str(machine.state), "shim", **governed)
     assert presence is not None
-    done = machine.wrap_once()
+    done = machine.run_below("wrap", *words)
     presence.withdraw()
     assert done.returncode == 0, done.stderr
     assert "/login/" not in done.stderr

@@ -38,3 +38,11 @@ def test_what_no_file_can_hold_is_left_out() -> None:
     assert sections["RuleSettings"]["properties"].keys() >= {"id", "tool", "when", "action"}
     assert "selector" not in sections["RuleSettings"]["properties"]
     assert {"rotate_size", "rotate_keep"}.isdisjoint(sections["AuditSettings"]["properties"])
+
+
+def test_every_key_that_a_file_can_hold_is_in_the_schema() -> None:
+    sections = json_schema()["$defs"]
+    contents = sections["ResultSettings"]["properties"], sections["ArgumentSettings"]["properties"]
+    assert list(contents[0]) == ["record", "annotate", "redact", "hold", "block"]
+    assert list(contents[1]) == ["block_secrets", "record"]
+    assert all(one["properties"] for one in sections.values())

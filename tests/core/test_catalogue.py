@@ -61,7 +61,7 @@ def test_what_has_no_name_or_comes_twice_is_left_out_with_a_warning() -> None:
     assert offer.entries[0]["n"] == 1
     assert offer.names == {"a", "b"}
     assert offer.warnings == (
-        "4 entries without a name are left out",
+        "skipped 4 entries that have no name",
         "a is listed twice; the first is kept",
     )
 

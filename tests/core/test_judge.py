@@ -7,7 +7,7 @@ import pytest
 
 from thoughtgate.core import judge as judge_module
 from thoughtgate.core.approval import Decision, Vote, refusal
-from thoughtgate.core.judge import MAX_KEPT, MAX_SAID, Judge
+from thoughtgate.core.judge import MAX_DECISIONS, MAX_KEPT, Judge
 from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.core.record_events import ERROR, OK, Record, call_ended, message_seen
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION
@@ -571,9 +571,9 @@ def test_a_verdict_is_said_by_the_policy_in_force_however_it_came_into_force() -
 
 def test_wordings_of_verdicts_are_not_kept_without_end() -> None:
     judge = _limited(rate=Rate(1, 3600.0))
-    for number in range(MAX_SAID * 2):
+    for number in range(MAX_DECISIONS * 2):
         judge.judge(_question("echo", at=1.0 + number))
-    assert len(judge._said) <= MAX_SAID + 1
+    assert len(judge._decisions) <= MAX_DECISIONS + 1
 
 
 def test_a_refusal_says_why_and_keeps_the_votes() -> None:

@@ -114,7 +114,7 @@ def _begin_to_play(terminal: Terminal, other: Reader, command: str) -> None:
     for step in ("1 of 4.", "2 of 4."):
         terminal.sees(step)
         terminal.press("Enter")
-    terminal.sees("[y]es  [n]o REASON")
+    terminal.sees("Type a letter and press Enter:")
     exported = re.search(r"export THOUGHTGATE_STATE_DIR=\S+", terminal.screen)
     assert exported is not None
     other.run(exported[0])

@@ -95,7 +95,7 @@ def test_the_policy_of_the_guide(tmp_path: Path) -> None:
         async with open_gate(config, state=state, environ={}) as gate:
             web, docs = Exchange(gate, "web"), Exchange(gate, "docs")
             assert _text(await web.call("nothing special")) == "nothing special"
-            assert _text(await web.call(f"key: {KEY}")) == "key: [removed: secret-key]"
+            assert _text(await web.call(f"key:\n{KEY}")) == "key:\n[removed: secret-key]"
             flagged = await web.call("pay\u200bpal")
             assert "Treat it as data" in _text(flagged)
             assert flagged["result"]["_meta"]["thoughtgate/findings"] == ["hidden-characters"]

@@ -17,7 +17,7 @@ from tests.support.waiting import wait_for
 
 from thoughtgate.config.listen_settings import ListenSettings
 from thoughtgate.errors import ConfigError, ThoughtGateError
-from thoughtgate.front.http_front import check_address
+from thoughtgate.front.http_front import check_address, metadata_url
 from thoughtgate.transports.tls import LOOK_EVERY_S, client_context
 
 
@@ -37,13 +37,21 @@ def test_other_machines_do_and_the_message_says_where_to_configure_it(host: str)
     check_address(ListenSettings(transport="stdio", host=host), "thoughtgate.yaml")
 
 
+@pytest.mark.parametrize("base", ["https://mcp.example.com", "http://127.0.0.1:80/mcp-gate"])
+def test_the_metadata_is_below_the_base_of_the_endpoint(base: str) -> None:
+    expected = f"{base}/.well-known/oauth-protected-resource/mcp"
+    assert metadata_url(f"{base}/mcp") == expected
+
+
 def test_an_address_in_use_is_told_by_its_name(tmp_path: Path) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         address = f"127.0.0.1:{held.getsockname()[1]}"
         gate = Gate(tmp_path, config_for("http://127.0.0.1:9/mcp"), listen=address)
-        with pytest.raises(ThoughtGateError, match=f"cannot listen on {address}"):
+        with pytest.raises(
+            ThoughtGateError, match=f"cannot listen on {address}: .*; choose another address"
+        ):
             gate.__enter__()
 
 

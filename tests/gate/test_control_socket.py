@@ -53,7 +53,7 @@ def test_a_path_longer_than_a_socket_address_is_reached(tmp_path: Path) -> None:
 def test_a_refusal_says_why(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match="name a number"):
         ask(tmp_path / "1.sock", "double")
-    with pytest.raises(PeerError, match="say one of: double"):
+    with pytest.raises(PeerError, match="unknown operation; the known ones are: double"):
         ask(tmp_path / "1.sock", "explode")
 
 

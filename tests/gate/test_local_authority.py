@@ -116,7 +116,7 @@ def test_a_question_carries_what_is_known_of_the_caller() -> None:
     driver = open_driver(authority)
     driver.trace, driver.claims = "00-aa-bb-01", {"team": "ops"}
     command = JudgeCall(1, "tools/call", (Named("tool", "x", {}),), {"a": 1}, 10, False, 1.0)
-    question = authority.question(driver, command)
+    question = authority.call_request(driver, command)
 
     assert (question.server, question.session, question.principal) == ("srv", "1", "me")
     assert (question.trace, question.claims, question.params) == (

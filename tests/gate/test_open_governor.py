@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.waiting import wait_for
 
 from thoughtgate.core.open_calls import CallRequest
+from thoughtgate.core.record_events import TOOLS_LIST, Record
 from thoughtgate.errors import ConfigError, RecordError, UsageError
 from thoughtgate.gate.approvals.queue import ApprovalQueue
 from thoughtgate.gate.clock import now
@@ -18,6 +20,7 @@ from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.open_governor import open_governor, record_place, refuse_stdout
 from thoughtgate.gate.running_gates import announce, describe_governed
 from thoughtgate.process.ancestry import read_process
+from thoughtgate.record.split_writer import SHARE_BYTES
 from thoughtgate.stores.engines.postgres import open_postgres
 from thoughtgate.stores.gates import GateStore
 from thoughtgate.stores.open_database import open_database
@@ -105,6 +108,45 @@ def test_a_device_in_place_of_the_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").symlink_to("/dev/null")
     with pytest.raises(RecordError, match="must be a regular file"):
         open_governor(_load(tmp_path), {}, str(tmp_path))
+
+
+@pytest.mark.promise("nothing-unrecorded")
+@pytest.mark.parametrize("where", ["state/logs/own.jsonl", "elsewhere/own.jsonl"])
+def test_a_device_is_refused_wherever_a_gate_kept_its_record_before(
+    tmp_path: Path, where: str
+) -> None:
+    file, state = tmp_path / where, tmp_path / "state"
+    loaded = _load(tmp_path, BASE + f"audit: {{file: {file}}}\n")
+    governor = open_governor(loaded, {}, str(state))
+    governor.start(1.0)
+    governor.finish("SUCCEEDED", 2.0)
+    file.unlink()
+    file.symlink_to("/dev/null")
+
+    with pytest.raises(RecordError, match="must be a regular file"):
+        open_governor(loaded, {}, str(state))
+
+
+@pytest.mark.promise("nothing-unrecorded")
+@pytest.mark.parametrize("plant", [lambda path: path.symlink_to("/dev/null"), os.mkfifo])
+def test_traffic_is_not_lost_in_a_device_or_a_pipe(
+    tmp_path: Path, plant: Callable[[Path], object]
+) -> None:
+    plant(tmp_path / "audit.traffic.jsonl")
+    governor = open_governor(_load(tmp_path), {}, str(tmp_path))
+    governor.start(1.0)
+    large = Record(TOOLS_LIST, 1.0, "s", "1", {"list": {"method": "x" * SHARE_BYTES}})
+
+    governor.note(large)
+    with pytest.raises(RecordError, match="must be a regular file"):
+        governor.flush()
+
+
+def test_a_device_that_the_config_names_gets_the_record(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, BASE + "audit: {file: /dev/null}\n")
+    governor = open_governor(loaded, {}, str(tmp_path / "state"))
+    governor.start(1.0)
+    governor.finish("SUCCEEDED", 2.0)
 
 
 def test_a_record_that_cannot_be_opened_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Gates that announce themselves."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -79,3 +80,11 @@ def test_a_gate_that_cannot_be_announced_still_works(tmp_path: Path) -> None:
     (tmp_path / "gates").write_text("in the way")
 
     assert announce(str(tmp_path), "serve") is None
+
+
+def test_a_pipe_among_the_announcements_is_not_waited_for(tmp_path: Path) -> None:
+    presence = announce(str(tmp_path), "serve")
+    assert presence is not None
+    os.mkfifo(presence.path.with_name("1.json"), 0o600)
+
+    assert [gate["kind"] for gate in list_gates(str(tmp_path))] == ["serve"]

@@ -198,9 +198,13 @@ def test_a_batch_whose_server_is_taken_out_of_the_config_is_answered(tmp_path: P
         hub.peer.signal(1)
         caller.join(20)
         ended = len(records(hub, "tool_call_end"))
+        hub.peer.signal(15)
+        hub.peer.wait()
+        left = hub.peer.descendants()
     (answer,) = answers[0].messages
     assert sorted(one["id"] for one in answer) == [1, 2]
     assert ended == 2
+    assert left == []  # its process ended before the gate, although it was still working
 
 
 def test_a_server_taken_out_of_the_config_is_disconnected_and_404(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.authorization_server import AuthorizationServer, ProtectedServer
 from tests.support.commands import AGENT, thoughtgate
+from tests.support.first_of import first_of
 from tests.support.frames import call, initialize, request
 from tests.support.http_agent import HttpAgent
 from tests.support.logins import KEY, KEY_ENV, Household, find_leaks
@@ -131,7 +132,7 @@ def gate_of(home: Household, product: str) -> Iterator[Gate]:
             yield stack.enter_context(http_gate(home, command, prefix))
 
 
-@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("product", first_of(PRODUCTS))
 def test_after_one_login_calls_work_without_a_restart(home: Household, product: str) -> None:
     with gate_of(home, product) as gate:
         error = gate.refused()
@@ -203,7 +204,7 @@ def test_an_agent_on_stdio_hears_of_the_tools_once_somebody_has_signed_in(
         assert names >= {"echo", "whoami", "write"}
 
 
-@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("product", first_of(PRODUCTS[::-1]))
 def test_tokens_that_expire_or_are_revoked_are_renewed(home: Household, product: str) -> None:
     home.issuer.configure(tokenLifetime=2)
     home.log_in()
@@ -230,7 +231,7 @@ def test_tokens_that_expire_or_are_revoked_are_renewed(home: Household, product:
     assert not [one for one in home.issuer.seen["errors"] if "already used" in one]
 
 
-@pytest.mark.parametrize("command", [proxy_command, serve_command])
+@pytest.mark.parametrize("command", first_of([serve_command, proxy_command]))
 def test_each_principal_has_a_login_of_their_own(
     tmp_path: Path, issuer: AuthorizationServer, protected: ProtectedServer, command: Any
 ) -> None:

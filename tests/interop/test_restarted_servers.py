@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from tests.support.commands import thoughtgate, with_state
+from tests.support.first_of import first_of
 from tests.support.http_upstream import free_port
 from tests.support.proxy_process import ProxyProcess, environment, read_records
 from tests.support.waiting import run_async, wait_for
@@ -85,7 +86,9 @@ async def _text(client: Client, tool: str, text: str) -> str:
     return str(result.content[0].text)  # type: ignore[union-attr]  # a text
 
 
-@pytest.mark.parametrize(("product", "tool"), [("proxy", "echo"), ("serve", "sample.echo")])
+@pytest.mark.parametrize(
+    ("product", "tool"), first_of([("serve", "sample.echo"), ("proxy", "echo")])
+)
 def test_a_restarted_http_server_has_a_new_session(
     tmp_path: Path, http_server: HttpServer, product: str, tool: str
 ) -> None:
@@ -109,7 +112,7 @@ def test_a_restarted_http_server_has_a_new_session(
     assert [one["status"] for one in ended] == ["OK"] * 3
 
 
-@pytest.mark.parametrize("isolation", ["session", "shared"])
+@pytest.mark.parametrize("isolation", first_of(["session", "shared"]))
 def test_a_stdio_server_that_died_is_initialized_again(tmp_path: Path, isolation: str) -> None:
     program = tmp_path / "mortal.py"
     program.write_text(MORTAL)

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from tests.support.commands import ROOT, thoughtgate, with_state
+from tests.support.first_of import first_of
 from tests.support.http_hub import serving_http
 from tests.support.hub import sample, write_config
 from tests.support.waiting import run_async, wait_for
@@ -85,9 +86,7 @@ def _lists_all(names: list[str], servers: dict[str, Any]) -> bool:
 
 
 @pytest.mark.requirement("S002-61", "S002-62")
-@pytest.mark.parametrize(
-    "mode", [pytest.param("legacy", marks=pytest.mark.long), "auto", "2026-07-28"]
-)
+@pytest.mark.parametrize("mode", first_of(["auto", "legacy", "2026-07-28"]))
 def test_real_servers_are_used_together_by_the_official_client(tmp_path: Path, mode: str) -> None:
     servers = _servers(tmp_path)
     parameters = _parameters(tmp_path, servers)
@@ -129,7 +128,7 @@ def test_real_servers_are_used_together_by_the_official_client(tmp_path: Path, m
         assert "entities" in told["memory.read_graph"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", first_of(MODES[::-1]))
 def test_the_official_client_over_http(tmp_path: Path, mode: str) -> None:
     servers = {"one": sample(), "old": sample("--era", "legacy")}
     with serving_http(tmp_path, servers) as hub:

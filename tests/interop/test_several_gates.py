@@ -156,6 +156,7 @@ def test_a_call_held_anywhere_is_seen_and_approved_from_another_machine(gates: G
     assert len(gates.run("status")["store"]["gates"]) == 2
 
 
+@pytest.mark.long
 def test_a_killed_holders_call_asked_elsewhere_is_one_question_and_one_execution(
     gates: Gates, postgres: PostgresServer
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_killed_holders_call_asked_elsewhere_is_one_question_and_one_execution
     assert second in gates.questions()
 
 
+@pytest.mark.long
 def test_a_gate_stopped_past_its_expiry_spends_nothing_that_was_taken_over(
     gates: Gates, postgres: PostgresServer
 ) -> None:
@@ -206,6 +208,7 @@ def test_a_gate_stopped_past_its_expiry_spends_nothing_that_was_taken_over(
     assert TAKEN_OVER in json.dumps(decided)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ahead_s", [-60.0, 60.0])
 def test_a_gate_whose_clock_is_a_minute_off_asks_and_runs_like_the_others(
     gates: Gates, ahead_s: float
@@ -221,6 +224,7 @@ def test_a_gate_whose_clock_is_a_minute_off_asks_and_runs_like_the_others(
     assert {gate["status"] for gate in gates.run("status")["store"]["gates"]} == {"running"}
 
 
+@pytest.mark.long
 def test_a_task_of_a_killed_gate_is_carried_on_by_another(
     gates: Gates, postgres: PostgresServer
 ) -> None:
@@ -247,6 +251,7 @@ def test_a_task_of_a_killed_gate_is_carried_on_by_another(
     assert len(gates.upstream.calls("drop")) == 1
 
 
+@pytest.mark.long
 def test_a_call_that_ran_when_its_gate_was_killed_is_recorded_as_unknown(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -279,6 +284,7 @@ def test_a_call_that_ran_when_its_gate_was_killed_is_recorded_as_unknown(
         assert len(upstream.calls("drop")) == 1
 
 
+@pytest.mark.long
 def test_without_the_database_other_calls_go_on_and_everything_heals(
     tmp_path: Path, own_server: PostgresServer
 ) -> None:

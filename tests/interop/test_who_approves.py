@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.support.commands import sample_server, shim, thoughtgate
+from tests.support.first_of import first_of
 from tests.support.stdio_peer import StdioPeer
 from tests.support.waiting import PATIENCE_S, wait_for
 from tests.support.wraps import HOLD, Machine, entry
@@ -40,7 +41,7 @@ class Agent:
 
     def __init__(self, machine: Machine, command: list[str]) -> None:
         self.machine = machine
-        self.peer = StdioPeer(command, env=machine.env, cwd=machine.project)
+        self.peer = StdioPeer(command, env=machine.env, cwd=machine.project, is_warm=False)
 
     def hold(self, tool: str) -> str:
         """Make a call that a person must approve, and return the id of the request."""
@@ -151,7 +152,7 @@ def test_a_process_namespace_does_not_hide_the_agent(agent: Agent) -> None:
 
 @pytest.mark.promise("agent-cannot-approve")
 @pytest.mark.parametrize("agent", ["shim", "wrap"], indirect=True)
-@pytest.mark.parametrize("words", ["console --port 0", "unwrap", "init new.yaml"])
+@pytest.mark.parametrize("words", first_of(["console --port 0", "unwrap", "init new.yaml"]))
 def test_the_agent_gets_no_console_and_ends_no_governance(agent: Agent, words: str) -> None:
     agent.hold("delete_note")
     before = agent.machine.config.read_bytes()
@@ -177,7 +178,7 @@ def test_the_option_of_the_gate_does_not_let_the_agent_unwrap_a_file(agent: Agen
 @pytest.mark.promise("agent-cannot-approve")
 @pytest.mark.parametrize(
     ("agent", "way"),
-    [("shim", "child"), ("wrap", "child"), ("wrap", "double fork")],
+    first_of([("wrap", "double fork"), ("shim", "child"), ("wrap", "child")]),
     indirect=["agent"],
 )
 def test_another_state_directory_does_not_hide_the_agent(agent: Agent, way: str) -> None:

@@ -17,7 +17,7 @@ from thoughtgate.policy.globs import compile_globs
 from thoughtgate.policy.policy import Layer, Policy
 from thoughtgate.policy.rules import MAX_REMEMBERED, Rule, RuleSet
 from thoughtgate.policy.selectors import Selector
-from thoughtgate.policy.visibility import ALLOW, Exposure, Visibility
+from thoughtgate.policy.visibility import ALLOW, BLOCK, Exposure, Visibility
 
 CALL = Call("bank", "tool", "transfer", {"amount": 5})
 
@@ -202,9 +202,22 @@ def test_explaining_says_what_each_gate_looked_at() -> None:
         ("visibility", None),
         ("rules", "forward"),
     ]
-    assert steps[0].looked_at == "server 'bank' exposes allow ['transfer', 'b*']"
+    assert steps[0].looked_at == "server 'bank' exposes only transfer, b*"
     assert steps[1].looked_at == "2 of 2 rules name it: c fails on its conditions, r matches"
     assert steps[-1].verdict == evaluate(CALL, judge_by, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("exposure", "told"),
+    [
+        (Exposure.of(BLOCK, ["move_file"]), "exposes all but move_file"),
+        (Exposure.of(ALLOW), "exposes nothing"),
+        (Exposure(), "exposes all"),
+    ],
+)
+def test_explaining_says_what_a_server_exposes(exposure: Exposure, told: str) -> None:
+    judge_by = policy(rule("forward"), visibility=Visibility({"bank": exposure}))
+    assert explain(CALL, judge_by, 0.0)[0].looked_at == f"server 'bank' {told}"
 
 
 def test_explaining_reaches_cedar_and_names_the_default() -> None:

@@ -8,15 +8,15 @@ import pytest
 from tests.support.waiting import run_async
 
 from thoughtgate.proxy import worker_metrics as proxy_numbers
-from thoughtgate.proxy.worker_metrics import SharedNumbers, exchange
+from thoughtgate.proxy.worker_metrics import WorkerMetrics, metrics_directory
 
 
-def _worker(directory: Path, pid: int, monkeypatch: pytest.MonkeyPatch) -> SharedNumbers:
+def _worker(directory: Path, pid: int, monkeypatch: pytest.MonkeyPatch) -> WorkerMetrics:
     monkeypatch.setattr("os.getpid", lambda: pid)
-    return SharedNumbers(str(directory))
+    return WorkerMetrics(str(directory))
 
 
-def _connections(shared: SharedNumbers) -> str:
+def _connections(shared: WorkerMetrics) -> str:
     lines = shared.render().decode().splitlines()
     return next((one for one in lines if one.startswith("mcp_connections_active")), "")
 
@@ -83,7 +83,7 @@ def test_the_place_is_private_and_nothing_is_left_of_it(
     dead.mkdir(parents=True)
     monkeypatch.setattr(proxy_numbers, "is_alive", lambda name: name != "dead")
 
-    with exchange(str(tmp_path)) as directory:
+    with metrics_directory(str(tmp_path)) as directory:
         assert stat.S_IMODE(Path(directory).stat().st_mode) == 0o700
         assert not dead.exists()
         Path(directory, "1.json").write_text("[]")

@@ -17,6 +17,9 @@ from tests.support.http_upstream import HttpUpstream, text_result
 from tests.support.proxy_process import ProxyProcess, sample_server
 from tests.support.waiting import PATIENCE_S, read_line, wait_for
 
+from thoughtgate.gate.clock import monotonic
+from thoughtgate.proxy import workers
+
 _SCRIPT: Final = """
 import os, sys
 from thoughtgate.process.launch import launch
@@ -73,6 +76,13 @@ def test_workers_that_are_killed_are_started_again_and_again(tmp_path: Path) -> 
     rest, _ = process.communicate(timeout=PATIENCE_S)
     assert "ended" in rest
     assert process.returncode == 2, "sleep does not end by itself"
+
+
+def test_the_pause_before_a_restart_is_bounded_however_often_workers_are_killed() -> None:
+    announced: list[str] = []
+    worker = workers._Worker(pid=1, started_at=monotonic(), early_ends=5000)
+    workers.Workers(1, lambda: 1, announced.append)._ended(worker, 1, -9)
+    assert announced == ["worker 1 ended by signal 9; another starts in 30 s"]
 
 
 def test_a_worker_that_stops_as_told_is_no_failure() -> None:

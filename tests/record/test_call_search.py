@@ -44,6 +44,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"server": "files", "principal": "nobody"},
     {"decision": "THROTTLE"},
     {"text": "read", "decision": "BLOCK"},
+    {"text": "{", "decision": "BLOCK"},
 )
 
 
@@ -64,6 +65,8 @@ def check(connection: Connection) -> None:
             timed = [one for one in everything if one != "lost"]
             assert [one for one in found if one != "lost"] == timed, (wanted, limit)
         assert found == everything, wanted
+    newest = find_calls(connection, CallFilter(among_newest=3, limit=0))
+    assert [one["call_id"] for one in newest] == ["c.59", "c.58", "lost"]
 
 
 def test_pages_of_a_search_are_all_that_there_is(tmp_path: Path) -> None:

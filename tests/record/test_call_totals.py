@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.support.audit_cli import sample_record
-from tests.support.records import T0, decided, ended, started
+from tests.support.records import RUN, T0, decided, ended, started
 from tests.support.shared_ledgers import Writer
 
+from thoughtgate.core.envelope import Envelope
 from thoughtgate.record import call_totals
 from thoughtgate.record.call_totals import (
     COUNTED,
@@ -22,6 +23,7 @@ from thoughtgate.record.ledger import Ledger
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.ledger_queries import CallFilter
 from thoughtgate.record.shared_ledger import SharedLedger
+from thoughtgate.record.writer import RecordWriter
 
 
 def agree(ledger: Ledger) -> bool:
@@ -66,6 +68,20 @@ def test_totals_follow_every_change_of_a_call(tmp_path: Path) -> None:
             assert agree(ledger), change
         run("DELETE FROM calls")
         assert run("SELECT count(*) FROM call_totals").fetchone() == (0,)
+
+
+def test_totals_follow_calls_whose_events_are_read_one_by_one(tmp_path: Path) -> None:
+    record = tmp_path / "audit.jsonl"
+    writer = RecordWriter(record, Envelope(RUN))
+    with closing(Ledger(tmp_path / "ledger")) as ledger:
+        for ident in ("c.1", "c.2", "c.3"):
+            for part in (started(ident, T0), decided(ident, T0), ended(ident, T0 + 1)):
+                writer.write([part])
+                ledger.ingest(record)
+                assert agree(ledger), part
+        (total,) = read_totals(ledger.connection, CallFilter(since=T0 // 3600 * 3600), 3600) or []
+        assert (total.calls, total.decision, total.status) == (3, "ALLOW", "OK")
+    writer.close()
 
 
 def test_kept_totals_are_those_of_the_calls_themselves(tmp_path: Path) -> None:

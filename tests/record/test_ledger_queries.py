@@ -86,6 +86,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger | 
         (CallFilter(tool="*_repo"), ["r.3"]),
         (CallFilter(decision="block"), ["r.2"]),
         (CallFilter(status="TIMEOUT"), ["r.4"]),
+        (CallFilter(status="open"), []),
         (CallFilter(run="run-1", server="files", decision="ALLOW"), ["r.1"]),
         (CallFilter(run="run-2"), []),
         (CallFilter(since=T0 + 150), ["r.4", "r.3"]),

@@ -374,3 +374,10 @@ def test_a_line_is_what_json_dumps_would_write(odd: Any) -> None:
     assert mapped is not None
     assert mapped["unmapped"].keys() == {"odd"}
     assert ocsf_line(mapped) == json.dumps(mapped, separators=(",", ":"))
+
+
+def test_a_changed_definition_is_a_finding_about_that_definition() -> None:
+    found = mapped(Record("definition_changed", T0, "files", "0", BODIES["definition_changed"]))
+
+    assert found["finding_info"]["title"] == "definition held: tool echo"
+    assert found["finding_info"]["analytic"]["name"] == "definition"

@@ -1,3 +1,5 @@
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,16 @@ def test_no_file_makes_reading_or_verifying_fail(
     assert all(entry.fault or entry.event for entry in entries)
     report = verify_record(path)
     assert report.is_sound == (data.strip(b"\n") == b"" and data == b"")
+
+
+@pytest.mark.promise("edited-record-is-found")
+@pytest.mark.parametrize("read", [verify_record, lambda path: list(read_record(path))])
+def test_a_pipe_among_the_files_is_named_and_not_waited_for(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    write_run(path, 1)
+    os.mkfifo(tmp_path / "audit.jsonl.000001")
+
+    with pytest.raises(StoreError, match=r"audit\.jsonl\.000001.*not a regular file"):
+        read(path)

@@ -9,7 +9,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.shared_ledgers import Writer
 
 from thoughtgate.record.shared_ledger import SharedLedger
-from thoughtgate.record.shared_verification import verify_shared
+from thoughtgate.record.shared_verification import OwnRecord, verify_shared
 from thoughtgate.record.verification import (
     BEGINS,
     EDITED,
@@ -248,3 +248,34 @@ def test_the_lines_are_counted_while_they_are_read(shared: SharedLedger, gates: 
     verify_shared(shared, watch=report)
 
     assert max(counts) == len(gates[0].lines())
+
+
+@pytest.mark.promise("edited-record-is-found")
+@pytest.mark.parametrize("column", ["host", "directory", "host = 'elsewhere', directory"])
+def test_no_row_of_the_ledger_keeps_a_record_here_from_being_compared(
+    shared: SharedLedger, gates: Three, column: str
+) -> None:
+    lines = gates[1].lines()
+    lines[4] = lines[4].replace(b"read_file", b"wipe_file")
+    gates[1].put(lines)
+    with shared.database.write() as transaction:
+        statement = f"UPDATE record_files SET {column} = '/elsewhere' WHERE writer = 'b'"
+        transaction.execute(statement)
+
+    reports = verify_shared(shared, here=OwnRecord(gates[1].state, gates[1].path))
+    found = {(one.writer, each.kind) for one in reports for each in one.report.findings}
+
+    assert ("b", EDITED) in found
+
+
+def test_a_record_here_that_the_ledger_lacks_is_named(shared: SharedLedger, gates: Three) -> None:
+    with shared.database.write() as transaction:
+        transaction.execute("DELETE FROM record_files WHERE writer = 'b'")
+
+    reports = verify_shared(shared, here=OwnRecord(gates[1].state, gates[1].path))
+    (report,) = [one.report for one in reports if one.writer == "b"]
+
+    assert [(each.kind, each.file) for each in report.findings] == [
+        (NOT_STORED, str(gates[1].path))
+    ]
+    assert "deleted" in report.findings[0].message

@@ -31,7 +31,7 @@ body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": 
 accepted = "application/json, text/event-stream"
 connection.request("POST", "/mcp", body, {"content-type": "application/json", "accept": accepted})
 read_until("delete_note")
-read_until("> ")
+read_until("press Enter: ")
 os.write(terminal, b"y\\n")
 print(read_until("Approved|Not done: [a-z ]*")[0], flush=True)
 os.kill(pid, signal.SIGKILL)

@@ -13,7 +13,7 @@ from thoughtgate.gate.run_file import RunFile, write_run_file
 from thoughtgate.shim.service_handshake import (
     exchange,
     find_run,
-    greet,
+    open_session,
     read_object,
     server_variables,
 )
@@ -65,7 +65,7 @@ def test_hello_comes_after_health_and_names_the_process() -> None:
         return reply(b"{}" if head.startswith(b"GET /healthz") else b'{"session_id":"s"}')
 
     with RawService(answer) as service:
-        assert greet(service.run(), "files", ("npx", "files")) == {"session_id": "s"}
+        assert open_session(service.run(), "files", ("npx", "files")) == {"session_id": "s"}
 
     (health, _), (hello, body) = service.requests
     assert health.startswith(b"GET /healthz ")
@@ -76,7 +76,7 @@ def test_hello_comes_after_health_and_names_the_process() -> None:
 
 def test_a_service_that_refuses_the_token_is_no_service() -> None:
     with RawService(lambda _head, _body: reply(b"{}", 401)) as service, pytest.raises(PeerGone):
-        greet(service.run(), "files")
+        open_session(service.run(), "files")
 
 
 def test_a_dead_service_is_not_waited_for() -> None:
@@ -84,7 +84,7 @@ def test_a_dead_service_is_not_waited_for() -> None:
     reap(pid)
 
     with pytest.raises(PeerGone, match="thoughtgate unwrap"):
-        greet(RunFile("127.0.0.1", 1, "t", "production", pid), "files")
+        open_session(RunFile("127.0.0.1", 1, "t", "production", pid), "files")
 
 
 def test_no_answer_is_status_nought() -> None:

@@ -54,3 +54,11 @@ def test_a_record_that_cannot_be_read_is_not_called_sound(tmp_path: Path) -> Non
 
     (tmp_path / FILE).write_text("[]")
     assert RecordIntegrity(str(tmp_path), [], {}).last() is None
+
+
+def test_a_result_that_cannot_be_read_is_not_called_late(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('no JSON')"]
+    found = verified(RecordIntegrity(str(tmp_path), [], {}, lambda: command))
+
+    assert not found.sound
+    assert found.problem == "the result of the verification cannot be read"

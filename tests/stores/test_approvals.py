@@ -51,6 +51,7 @@ from thoughtgate.core.approval import (
     digest_of,
 )
 from thoughtgate.core.grant import EXACT, ONCE, SESSION, TOOL, UNTIL, Grant, Remember
+from thoughtgate.errors import StoreError
 from thoughtgate.policy.call import Call
 from thoughtgate.stores import approvals as module
 from thoughtgate.stores import grants
@@ -84,6 +85,19 @@ def test_what_was_asked_is_read_back_exactly(store: ApprovalStore) -> None:
     assert stored == an_approval(
         approvers=("ann", "bob"), required=2, folded=True, elicitation=True, rev=stored.rev
     )
+
+
+@pytest.mark.parametrize("column", ["votes", "approvers", "ended_grants"])
+@pytest.mark.parametrize("text", ["not JSON", "5"])
+def test_a_row_that_another_writer_spoilt_is_a_fault_of_the_store(
+    store: ApprovalStore, location: StoreLocation, column: str, text: str
+) -> None:
+    put_approval(store)
+    with contextlib.closing(open_database(location)) as database, database.write() as transaction:
+        transaction.execute(f"UPDATE approvals SET {column} = ?", (text,))
+
+    with pytest.raises(StoreError, match="cannot be read: k3f9ab"):
+        store.listed(PENDING)
 
 
 def test_an_approval_is_found_by_the_beginning_of_its_id(store: ApprovalStore) -> None:

@@ -1,11 +1,14 @@
 """What gates tell each other about sessions: which have ended, and messages for their requests."""
 
 import contextlib
+import sqlite3
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from thoughtgate.stores.engines.sqlite import SqliteDatabase, open_sqlite
 from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.sessions import MESSAGE_S, SessionStore
 
@@ -46,6 +49,26 @@ def test_an_ended_session_is_remembered_as_long_as_its_id_could_be_used(
     one.end("new", now + 60, now)
     assert not other.is_ended("old")
     assert other.is_ended("new")
+
+
+class AheadDatabase(SqliteDatabase):
+    """A store whose clock is an hour ahead of this machine's."""
+
+    def time(self, at: float) -> float:
+        return at + 3600.0
+
+
+def test_an_ended_session_is_remembered_although_the_clock_of_the_store_is_ahead(
+    tmp_path: Path,
+) -> None:
+    made = open_sqlite(tmp_path)
+    made.close()
+    connection = sqlite3.connect(made.path, isolation_level=None)
+    with contextlib.closing(SessionStore(AheadDatabase(connection, made.path))) as store:
+        now = time.time()
+        store.end("first", now + 60, now)
+        store.end("second", now + 60, now)
+        assert store.is_ended("first")
 
 
 def test_a_message_is_taken_once(stores: tuple[SessionStore, SessionStore]) -> None:

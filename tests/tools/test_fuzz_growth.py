@@ -13,7 +13,7 @@ SIZE = 1500
 """Small, because every step is counted; enough for a square to show. More than the 1,024 characters
 that a YAML scanner looks ahead."""
 
-LONG = frozenset({"yaml", "inspected definition", "inspected arguments"})
+LONG = frozenset({"yaml", "uri", "inspected definition", "inspected arguments"})
 """Readers of more than five seconds. What inspects a result stays: it runs the same checks."""
 
 

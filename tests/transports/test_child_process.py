@@ -207,3 +207,18 @@ def test_whoever_named_itself_is_forgotten_whatever_became_of_it(
     assert sum(said) == 0
     assert said or command.cwd  # some loops look at the directory first
     assert 0 not in said
+
+
+def test_a_group_is_not_signalled_after_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        child = _Heard().child("")
+        await child.start()
+        await child.stop()
+        signalled: list[int] = []
+        # The system may have given the id to another group by now.
+        monkeypatch.setattr(os, "killpg", lambda group, _: signalled.append(group))
+        child.signal_group(15)
+        await child.stop()
+        assert signalled == []
+
+    run_async(main())

@@ -65,6 +65,7 @@ def test_two_tools_of_one_name_are_one_and_are_warned_of(tmp_path: Path) -> None
         assert hub.text(1, "bad.work") == "worked"
 
 
+@pytest.mark.long
 def test_a_flood_of_tools_is_listed_as_far_as_it_goes(tmp_path: Path) -> None:
     servers = {"many": sample("--tools", "echo", "--count", "10000"), **GOOD}
     with serving(tmp_path, servers) as hub:

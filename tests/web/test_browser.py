@@ -484,6 +484,7 @@ def test_a_page_of_another_site_cannot_decide(
     assert gate.decided() == {}
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_from_outside_and_no_policy_is_broken(
     context: BrowserContext, console: LocalConsole, gate: Gate
 ) -> None:

@@ -2,6 +2,8 @@
 
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from thoughtgate.web.plots import Curve, plot_curves, plot_over_time, plot_ranking
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,6 +55,16 @@ def test_curves_have_a_point_for_each_time_that_leads_to_its_calls() -> None:
     heights = [float(one.attrib["d"].split()[1][:-2]) for one in svg.iter("path")]
     assert heights[3] < heights[1] < heights[2] < heights[0]
     assert svg.findtext("p") == "40 ms"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(123456.7, "123,457 ms"), (1.23456, "1.235 ms"), (999.96, "1000 ms")]
+)
+def test_the_axis_shows_values_as_people_write_them(value: float, shown: str) -> None:
+    curves = [Curve("p50", "c-middle", {0.0: value})]
+    svg = parsed(str(plot_curves(curves, 0.0, 60.0, 60, address, "ms", "latency")))
+    assert svg.findtext("p") == shown
+    assert f"p50 {shown}" in (svg.findtext("svg/a/title") or "")
 
 
 def test_a_ranking_draws_the_longest_bar_for_the_most() -> None:

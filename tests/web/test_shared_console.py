@@ -62,6 +62,8 @@ def test_every_page_is_served(client: Client) -> None:
         "/policy/explain?server=files&name=delete_file",
         "/policy/learn?since=7d",
         "/calls?server=files&decision=BLOCK&rule=none",
+        "/calls?text=%2Ftmp&server=files",
+        "/calls?text=%2F",
         "/calls/export?format=csv",
     ):
         assert client.get(path).status == 200, path
@@ -76,6 +78,8 @@ def test_the_calls_of_all_gates_are_counted_for_every_period(client: Client) -> 
     policy = client.get("/policy").text
     assert "version-a" in policy
     assert "version-b" in policy
+    assert 'data-call="run-1.2"' in client.get("/calls?text=delete_file").text
+    assert 'data-call="run-1.2"' not in client.get("/calls?text=absent").text
     people = client.get("/people").text
     assert "kim" in people
     assert ">6</a>" in client.get("/servers").text.replace("\n", "")

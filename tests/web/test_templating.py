@@ -5,6 +5,7 @@ from jinja2 import UndefinedError
 
 from thoughtgate.web.templating import (
     make_environment,
+    shown_age,
     shown_clock,
     shown_day,
     shown_duration,
@@ -18,6 +19,14 @@ from thoughtgate.web.templating import (
 )  # fmt: skip
 def test_a_span_is_said_as_people_say_it(seconds: float, expected: str) -> None:
     assert shown_duration(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(-5, "0 s ago"), (59, "59 s ago"), (61, "1 min ago"), (7199, "1 h ago"), (90_000, "1 d ago")],
+)
+def test_an_age_has_one_unit(seconds: float, expected: str) -> None:
+    assert shown_age(seconds) == expected
 
 
 def test_a_time_that_nobody_knows_is_a_dash() -> None:

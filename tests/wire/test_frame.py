@@ -265,6 +265,9 @@ def test_a_member_that_a_case_blind_reader_takes_for_another_is_refused(key: str
         {"name": "t", "_meta": {"io.modelcontextprotocol/clientCapabilitie\u017f": {}}},
         {"ur\u0131": "u"},
         {"ur\u0130": "u"},
+        {"name\0": "t", "name": "safe"},
+        {"NAME\0x": "t"},
+        {"name": "t", "_meta": {"progressToken\0": 1}},
     ],
 )
 def test_a_parameter_that_a_case_blind_reader_takes_for_another_is_refused(params: Any) -> None:

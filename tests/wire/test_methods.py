@@ -8,6 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thoughtgate.wire import methods as module
+from thoughtgate.wire.frame import read_frame
+from thoughtgate.wire.message import Fault
 from thoughtgate.wire.methods import (
     GATED,
     LISTINGS,
@@ -16,6 +18,7 @@ from thoughtgate.wire.methods import (
     Named,
     is_variant,
     named_by,
+    named_by_server,
 )
 
 
@@ -149,6 +152,24 @@ def test_the_passthrough_list_is_neither_gated_nor_filtered() -> None:
         assert named_by(method, {}) == []
         assert method not in NEEDS_ID
         assert not is_variant(method)
+
+
+@pytest.mark.promise("one-reading")
+@pytest.mark.parametrize("method", ["tools/call\0", "TOOLS/list \0x", "tools/call\0/call"])
+def test_a_method_that_a_reader_in_c_takes_for_a_gated_one_is_a_variant(method: str) -> None:
+    assert is_variant(method)
+    assert "differs from a gated one" in named_by(method, {"name": "t"})
+
+
+def test_a_member_that_a_reader_in_c_takes_for_the_method_is_refused() -> None:
+    found = read_frame(rb'{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000":"tools/call"}')
+
+    assert isinstance(found, Fault)
+    assert found.check == "ambiguous_key"
+
+
+def test_a_server_request_that_a_reader_in_c_takes_for_a_gated_one_is_refused() -> None:
+    assert "differs from a gated one" in named_by_server("roots/list\0", None)
 
 
 def test_what_is_gated_or_filtered_needs_an_id() -> None:

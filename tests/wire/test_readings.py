@@ -70,6 +70,8 @@ def others(uri: str) -> tuple[str, ...]:
         "file:///etc/passwd/",
         "file:///et%63/passwd\\",
         "file:///etc//../x/..//passwd",
+        "file:///etc/passwd%00.txt",
+        "file:///etc/x%00/../passwd",
     ],
 )
 def test_every_spelling_of_a_file_is_known_for_what_it_opens(spelling: str) -> None:
@@ -214,6 +216,13 @@ def test_a_path_is_read_as_systems_do(path: str, readings: tuple[str, ...]) -> N
     assert path_readings(path) == readings
 
 
+def test_a_path_is_also_read_as_a_program_in_c_does() -> None:
+    texts = [text for text, _ in ArgumentReadings().texts("/etc/x/../key.pem\0.txt")]
+
+    assert texts[0] == "/etc/x/../key.pem\0.txt"
+    assert "/etc/key.pem" in texts
+
+
 def test_disks_that_do_not_distinguish_case_take_these_for_the_same() -> None:
     assert fold_path("/ETC/Passwd") == fold_path("/etc/passwd")
     assert fold_path("/CAF\u00c9") == fold_path("/cafe\u0301")
@@ -230,6 +239,7 @@ def test_disks_that_do_not_distinguish_case_take_these_for_the_same() -> None:
         ({"task": 1, "TASK": 2}, (1, 2)),
         ({"ta\u017f\u212a": 1}, (MISSING, 1)),
         ({"ta\u017fk": 1, "tas\u212a": 2}, (MISSING, 1, 2)),
+        ({"task\0x": 1, "task": 2}, (1, 2)),
     ],
 )
 def test_a_key_has_the_values_of_all_keys_that_fold_to_it(

@@ -62,6 +62,21 @@ def test_what_replaced_one_config_keeps_no_other_from_being_restored(
 
 
 @pytest.mark.promise("config-restored")
+@pytest.mark.parametrize("which", ["*", "other"])
+def test_a_config_is_restored_with_a_pipe_in_the_place_of_a_journal(
+    machine: Machine, which: str
+) -> None:
+    original = machine.write_sample()
+    plant = PLANT["pipe"].format('"$file"')
+    script = f"for file in {shlex.quote(str(machine.state))}/wraps/{which}.json; do {plant}; done"
+
+    done = machine.wrap_once(agent=["sh", "-c", script])
+
+    assert done.returncode == 0, done.stderr
+    assert machine.config.read_bytes() == original
+
+
+@pytest.mark.promise("config-restored")
 def test_a_pipe_in_the_place_of_the_backup_does_not_stop_the_wrap(machine: Machine) -> None:
     original = machine.write_sample()
     os.mkfifo(_backup_of(machine.config))

@@ -78,10 +78,28 @@ def test_a_server_that_only_some_files_disable_stays_disabled(tmp_path: Path, ag
     assert given["command"] != ENTRY["command"]
 
 
-def test_a_disabled_server_is_not_mentioned(scene: Scene) -> None:
-    off = {"type": "local", "command": ["o"], "enabled": False}
+@pytest.mark.promise("repository-servers")
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"type": "local", "command": ["o"], "enabled": False},
+        {"type": "remote", "url": "https://example.org", "enabled": False},
+    ],
+)
+def test_a_disabled_server_that_is_switched_on_inside_the_agent_starts_nothing(
+    scene: Scene, off: dict[str, Any]
+) -> None:
     scene.write(scene.project / ".opencode" / "opencode.json", {"mcp": {"off": off}})
-    assert list(_content(scene.inject())["mcp"]) == ["usr"]
+
+    made = scene.inject()
+
+    # The agent merges this over the file, and starts the result without ``enabled``.
+    assert _content(made)["mcp"]["off"] == {
+        "type": "local",
+        "command": ["thoughtgate"],
+        "enabled": False,
+    }
+    assert made.governed == ("usr",)
 
 
 def test_a_reference_to_a_file_stays_relative_to_its_config(scene: Scene) -> None:

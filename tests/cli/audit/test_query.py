@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.audit_cli import command, sample_record
 from tests.support.frames import call, result
-from tests.support.records import RUN, T0, decided, started
+from tests.support.records import RUN, T0, decided, ended, started
 from tests.support.session_play import YES, agent, judged, new_session, records, server
 
 from thoughtgate.core.envelope import Envelope
@@ -38,6 +38,15 @@ def test_filters_are_passed_on(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert found("--server", "files", "--run", "run-1", "--until", "2025-10-09T08:53:22Z") == [
         "run-1.1"
     ]
+
+
+def test_calls_without_an_end_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "audit.jsonl"
+    writer = RecordWriter(path, Envelope(RUN))
+    writer.write([started("run-1.1"), started("run-1.2"), ended("run-1.2")])
+    writer.close()
+    done = command(capsys, "audit", "query", "--record", str(path), "--status", "open", "--json")
+    assert [one["call_id"] for one in done.json] == ["run-1.1"]
 
 
 def test_calls_are_listed_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

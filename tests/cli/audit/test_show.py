@@ -26,6 +26,14 @@ def test_the_whole_story_of_a_held_call_is_told(
         assert part in out
 
 
+def test_a_held_call_is_found_by_its_approval_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sample_record(tmp_path)
+    (found,) = command(capsys, "audit", "show", "a-run-1.2", "--record", str(path), "--json").json
+    assert found["call_id"] == "run-1.2"
+
+
 def test_everybody_who_voted_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "audit.jsonl"
     late = answered("run-1.1", outcome="timeout", executes=False)
@@ -169,4 +177,4 @@ def test_an_error_that_belongs_to_no_call_is_found_by_its_id(
     told = command(capsys, "audit", "show", "run-1.e7", "--record", str(path)).out
     assert "stands for 4 events like it" in told
     done = command(capsys, "audit", "show", "run-1.e99", "--record", str(path))
-    assert "no call or error 'run-1.e99'" in done.err
+    assert "approval request or error 'run-1.e99'" in done.err

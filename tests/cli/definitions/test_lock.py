@@ -31,7 +31,9 @@ def test_a_finding_or_a_server_that_fails_blocks(place: Place) -> None:
     assert not (place.root / "other.json").exists()
     place.pull()
     place.write_config(gone={"command": "/nonexistent"})
-    assert place.run("tools", "check").returncode == 4
+    failed = place.run("tools", "check")
+    assert failed.returncode == 4
+    assert "/nonexistent" in failed.stdout
 
 
 def test_what_is_no_lock_file_is_an_error(place: Place) -> None:
@@ -39,3 +41,6 @@ def test_what_is_no_lock_file_is_an_error(place: Place) -> None:
     wrong = place.run("tools", "check", "broken.json")
     assert wrong.returncode == 2
     assert "thoughtgate tools lock" in wrong.stderr
+    missing = place.run("tools", "check", "missing.json")
+    assert missing.returncode == 2
+    assert missing.stderr.startswith("Error: missing.json: there is no such file;")

@@ -20,7 +20,7 @@ def test_disabled_servers_are_left_out() -> None:
 
 
 def test_the_servers_of_an_agent_are_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="there is no agent"):
+    with pytest.raises(UsageError, match="is not a known agent"):
         servers_of_agent("nobody")
     entry = {"command": "npx", "args": ["-y", "${NAME}"]}
     (place.root / ".cursor").mkdir()

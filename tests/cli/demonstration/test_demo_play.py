@@ -18,7 +18,7 @@ def play(terminal: Terminal, answer: str) -> None:
     terminal.press("Enter")
     terminal.sees("2 of 4.")
     terminal.press("Enter")
-    terminal.sees("[y]es  [n]o REASON")
+    terminal.sees("Type a letter and press Enter:")
     if answer:
         terminal.type(answer)
 

@@ -32,6 +32,18 @@ def test_an_order_is_given_listed_and_shown_in_status(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, "status", "--json").stdout)["stopped"] == [order]
 
 
+def test_a_server_that_nothing_here_has_is_stopped_with_a_warning(tmp_path: Path) -> None:
+    policy = tmp_path / "tg.yaml"
+    policy.write_text("schema: 1\ndefault: deny\nservers: {github: {command: x}}\n")
+    words = ("--reason", "x", "-c", str(policy))
+    known = run(tmp_path, "stop", "--server", "github", *words)
+    assert (known.returncode, known.stderr) == (0, "")
+    unknown = run(tmp_path, "stop", "--server", "gitub", *words)
+    assert unknown.returncode == 0
+    assert "has a server 'gitub' (known: github)" in unknown.stderr
+    assert "server gitub" in run(tmp_path, "stop", "--list").stdout
+
+
 def test_without_orders_the_list_says_so(tmp_path: Path) -> None:
     listed = run(tmp_path, "stop", "--list")
     assert (listed.returncode, listed.stdout) == (0, "")

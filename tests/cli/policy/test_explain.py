@@ -91,6 +91,7 @@ def test_a_call_that_makes_no_sense_is_a_usage_error(args: list[str], folder: Pa
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
+    assert "Expecting" not in result.stderr
 
 
 def test_scopes_of_the_token_are_explained(folder: Path) -> None:

@@ -269,7 +269,7 @@ def test_a_refresh_never_selects_another_call() -> None:
     async def work(app: GateApp, pilot: Pilot[None]) -> None:
         assert selected(app) is None
         await pilot.press("a")
-        assert "select a row first" in said(app)
+        assert "Select a row first" in said(app)
         await pilot.press("down", "down")
         assert selected(app) == "bb"
         source.idents = ["zz", "aa", "bb", "cc"]
@@ -285,6 +285,17 @@ def test_a_refresh_never_selects_another_call() -> None:
 
     drive_fixed(source, work)
     assert source.decided == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"), [("2a", "Nothing waits for you."), ("4s", "No gate runs a server.")]
+)
+def test_a_key_on_an_empty_table_says_that_there_is_nothing(keys: str, told: str) -> None:
+    async def work(app: GateApp, pilot: Pilot[None]) -> None:
+        await pilot.press(*keys)
+        assert said(app) == told
+
+    drive_fixed(FixedSource(), work)
 
 
 @pytest.mark.promise("keys-never-change-meaning")

@@ -70,5 +70,5 @@ def test_a_warning_is_told_to_the_reviewer_only() -> None:
 def test_nothing_matters_without_doubts_and_pins() -> None:
     found = KnownDefinitions(DefinitionPolicy())
     found.watch()
-    assert not found.matter
-    assert not KnownDefinitions(PINNED).matter
+    assert not found.is_relevant
+    assert not KnownDefinitions(PINNED).is_relevant

@@ -109,7 +109,7 @@ def test_what_cannot_be_made_is_a_config_error(site: Path) -> None:
     assert refusal(context(coop="none")) == (f"approval.{WORKFLOW}.options", "coop: there is none")
     assert refusal(context(coop="broken")) == (
         f"approval.{WORKFLOW}.channel",
-        "pigeon-post (pigeon_post:open_channel) cannot make it: OSError: the roof is gone",
+        "pigeon-post (pigeon_post:open_channel) cannot create it: OSError: the roof is gone",
     )
     assert refusal(context("raven"))[1] == "no installed package provides 'raven'"
     install(site, "corvids", "raven = no_such_module:open_channel")

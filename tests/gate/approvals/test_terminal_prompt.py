@@ -104,7 +104,7 @@ def test_a_person_says_yes(store: ApprovalStore, tmp_path: Path, person: Person)
         ident = ask(store)
         person.sees("\a")
         person.sees("delete_1 on files")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("y looks right\n")
         person.sees("Approved.")
     found = store.get(ident)
@@ -117,9 +117,9 @@ def test_a_person_says_yes(store: ApprovalStore, tmp_path: Path, person: Person)
 def test_a_person_says_no_and_why(store: ApprovalStore, tmp_path: Path, person: Person) -> None:
     with asking(tmp_path, person):
         ident = ask(store)
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("what?\n")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("n not on a Friday\n")
         person.sees("Denied.")
     assert status(store, ident) == "denied"
@@ -130,7 +130,7 @@ def test_an_answer_can_be_remembered_for_the_session(
 ) -> None:
     with asking(tmp_path, person):
         ask(store)
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("t\n")
         person.sees("Approved.")
     (grant,) = store.grants(time.time())
@@ -143,13 +143,13 @@ def test_a_question_put_off_comes_back_after_the_others(
     one, two = ask(store, 1), ask(store, 2)
     with asking(tmp_path, person):
         person.sees("delete_1 on")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("l\n")
         person.sees("delete_2 on")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("later\n")
         person.sees("delete_1 on")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("n\n")
         person.sees("Denied.")
     assert (status(store, one), status(store, two)) == ("denied", "pending")
@@ -160,7 +160,7 @@ def test_a_question_answered_elsewhere_goes_away(
 ) -> None:
     with asking(tmp_path, person):
         ident = ask(store)
-        person.sees("> ")
+        person.sees("press Enter: ")
         store.vote(ident, [a_no(at=time.time())], time.time())
         person.sees(f"{ident}: denied elsewhere.")
 
@@ -178,7 +178,7 @@ def test_one_of_two_people_is_counted_and_asked_no_more(
 ) -> None:
     ident = ask(store, required=2)
     with asking(tmp_path, person):
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("y\n")
         person.sees("Counted: 1 of 2")
         ask(store, 2)
@@ -189,7 +189,7 @@ def test_one_of_two_people_is_counted_and_asked_no_more(
 def test_what_cannot_be_done_is_said(store: ApprovalStore, tmp_path: Path, person: Person) -> None:
     ident = ask(store, required=2)
     with asking(tmp_path, person):
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("s\n")
         person.sees("Not done: default asks 2 people each time")
     assert status(store, ident) == "pending"
@@ -201,7 +201,7 @@ def test_keys_typed_before_the_question_are_no_answer(
     person.types("y\n")
     ident = ask(store)
     with asking(tmp_path, person):
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("n\n")
         person.sees("Denied.")
     assert status(store, ident) == "denied"
@@ -236,7 +236,7 @@ def test_a_gate_asks_about_its_own_terminal_workflows_only(
     desk.ask("run.1", held(CALL._replace(name="not_here")), "default", now)
     desk.ask("run.2", held(CALL._replace(name="right_here")), "here", now)
     person.sees("right_here on files")
-    person.sees("> ")
+    person.sees("press Enter: ")
     person.types("y\n")
     person.sees("Approved.")
     decided = wait_for(lambda: desk.poll(time.time()))
@@ -256,7 +256,7 @@ def test_an_agent_answers_nothing_at_the_terminal_of_a_gate_that_it_started(
     assert prompt.start()
     desk = a_desk(store, {"default": WorkflowSettings("default")}, channels=(prompt,))
     desk.ask("run.1", held(CALL), "default", time.time())
-    person.sees("> ")
+    person.sees("press Enter: ")
     person.types("y\n")
     person.sees(f"Not done: {STARTED}")
     assert [(one.status, one.votes) for one in store.listed()] == [(PENDING, ())]
@@ -319,9 +319,9 @@ def test_the_whole_call_can_be_read_at_the_prompt(
     call = CALL._replace(arguments={"text": text})
     assert desk.ask("run.1", held(call), "default", time.time()) is None
     with asking(tmp_path, person):
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("w\n")
         person.sees("[U+3164] the end")
-        person.sees("> ")
+        person.sees("press Enter: ")
         person.types("y\n")
         person.sees("Approved.")

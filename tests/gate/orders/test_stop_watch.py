@@ -21,7 +21,8 @@ class Gate:
     """What the watch tells a gate."""
 
     def __init__(self, database: Database) -> None:
-        self.watch = StopWatch(database)
+        self.said: list[str] = []
+        self.watch = StopWatch(database, self.said.append)
         self.stops = Stops()
         self.notes: list[Record] = []
 
@@ -94,6 +95,9 @@ def test_another_file_in_the_place_of_the_store_stops_everything(
     stops = gate.look()
     assert stops.is_unreadable
     assert gate.told() == []
+    gate.look()
+    [said] = gate.said
+    assert "another file is in the place of the state database" in said
 
 
 def test_a_store_that_fails_stops_everything_and_orders_stay(

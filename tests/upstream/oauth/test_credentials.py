@@ -286,6 +286,43 @@ def test_a_login_that_the_server_refuses_is_not_renewed_forever(run: Run) -> Non
     assert run(work).grants["refresh_token"] == 1
 
 
+def test_a_server_cannot_have_a_login_renewed_with_every_call(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "MAX_CAUSED", 2)
+
+    async def work(scene: Scene) -> None:
+        gate = scene.gate()
+        await gate.login(scene.oauth)
+        assert (await gate.call()).status == 200
+        for _ in range(2):
+            scene.oauth.valid.clear()
+            assert (await gate.call()).status == 200
+        for _ in range(3):
+            scene.oauth.valid.clear()
+            assert "the server refused the login" in str(await gate.refused())
+
+    assert run(work).grants["refresh_token"] == 2
+
+
+def test_a_server_cannot_have_the_gate_get_further_scopes_with_every_call(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "MAX_CAUSED", 2)
+
+    async def work(scene: Scene) -> None:
+        gate = scene.gate(MACHINE)
+        assert (await gate.call()).status == 200
+        for number in range(2):
+            scene.oauth.missing_scope = f"more-{number}"
+            assert (await gate.call()).status == 200
+        for number in range(3):
+            scene.oauth.missing_scope = f"yet-more-{number}"
+            assert (await gate.refused()).status == 403
+
+    assert run(work).grants == {"client_credentials": 3}
+
+
 def test_an_authorization_server_that_is_away_ends_no_login(run: Run) -> None:
     async def work(scene: Scene) -> None:
         gate = scene.gate()

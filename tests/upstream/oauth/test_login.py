@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from cryptography.fernet import Fernet
-from tests.support.http_upstream import Reply
+from tests.support.http_upstream import HttpUpstream, Reply
 from tests.support.small_oauth import SmallOAuth
 from tests.support.waiting import run_async
 
@@ -129,6 +129,17 @@ def test_a_redirect_is_redeemed_once(run: Callable[[Work], None]) -> None:
     with SmallOAuth() as server:
         run(work)
     assert server.grants["authorization_code"] == 1
+
+
+def test_a_server_that_needs_no_login_is_said_to_need_none(run: Callable[[Work], None]) -> None:
+    async def work(access: OAuthAccess) -> None:
+        open_to_all = ServerSettings("open", url=server.url)
+        async with access.login(open_to_all, "ann") as flow:
+            with pytest.raises(LoginError, match="did not ask for a login"):
+                await flow.begin(REDIRECT)
+
+    with HttpUpstream(lambda _: Reply(404)) as server:
+        run(work)
 
 
 def test_each_authorization_server_has_a_redirect_of_its_own(run: Callable[[Work], None]) -> None:

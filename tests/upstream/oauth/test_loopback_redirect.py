@@ -8,7 +8,7 @@ from tests.support.authorization_server import Browser
 from tests.support.consoles import Client
 from tests.support.waiting import run_async
 
-from thoughtgate.errors import LoginError
+from thoughtgate.errors import LoginError, StoreError
 from thoughtgate.upstream.oauth.loopback_redirect import LoopbackRedirect, loopback_redirect
 
 
@@ -76,6 +76,22 @@ def test_a_failed_sign_in_is_told_on_the_page_and_to_who_waits() -> None:
             assert status == 400
             assert "&lt;b&gt;refused" in text
             with pytest.raises(LoginError, match="refused"):
+                await redirect.wait()
+
+    run_async(scene())
+
+
+def test_tokens_that_cannot_be_stored_end_the_wait() -> None:
+    async def finish(query: str) -> str:
+        raise StoreError(f"the store is read-only {len(query)}")
+
+    async def scene() -> None:
+        async with loopback_redirect(finish) as redirect:
+            redirect.state = "right"
+            status, text = await _fetch(redirect, "code=1&state=right")
+            assert status == 400
+            assert "read-only" in text
+            with pytest.raises(StoreError, match="read-only"):
                 await redirect.wait()
 
     run_async(scene())

@@ -60,7 +60,10 @@ def test_a_status_and_a_span_are_found_in_whatever_case(client: Client, record: 
     ("query", "fault"),
     [
         ("decision=deny", "decision must be one of allowed, held, denied, limited, not deny"),
-        ("status=%3Cb%3E", "status must be one of ok, failed, timeout, cancelled, not &lt;b&gt;"),
+        (
+            "status=%3Cb%3E",
+            "status must be one of ok, failed, timeout, cancelled, open, not &lt;b&gt;",
+        ),
         ("since=soon", "since must be a duration such as 15m, 1h or 7d, or a time, not soon"),
         ("tool=" + "x" * 201, "tool must have at most 200 characters"),
     ],

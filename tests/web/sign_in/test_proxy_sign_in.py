@@ -394,7 +394,8 @@ def test_a_remembered_approval_of_a_group_decides_later_calls(
 
 
 def test_a_live_stream_ends_with_its_token(console: LocalConsole) -> None:
-    client = ProxiedClient(port_of(console), token(exp=time.time() - 29))
+    # Within the leeway for three more seconds, enough to connect on a loaded machine.
+    client = ProxiedClient(port_of(console), token(exp=time.time() - 27))
     page = client.get("/live")
 
     assert page.status == 200
