@@ -97,8 +97,10 @@ class WarmProcess:
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the command alone, if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
+        # Its watcher may have waited for it, and not told the exit code yet.
+        with contextlib.suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Ask the command to end."""
