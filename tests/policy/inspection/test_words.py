@@ -17,13 +17,18 @@ def test_a_part_of_a_word_is_not_the_word(text: str) -> None:
 
 
 def test_words_of_one_sentence_are_read_together() -> None:
-    at = Positions("ignore the rules. later, please")
-    ignore, rules = at.of(lex.IGNORE), at.of(lex.RULES)
-    assert at.pairs(ignore, rules, 10) == [(0, 16)]
-    assert at.pairs(rules, ignore, 10) == []
-    assert at.close(rules, ignore, 10) == [(0, 16)]
-    assert Positions("ignore it. rules").pairs([(0, 6)], [(11, 16)], 10) == []
-    assert at.of(lex.IGNORE, lex.RULES) == [(0, 6), (11, 16)]
+    at = Positions("ignore the password. later, please")
+    ignore, secrets = at.of(lex.IGNORE), at.of(lex.SENSITIVE)
+    assert at.pairs(ignore, secrets, 10) == [(0, 19)]
+    assert at.pairs(secrets, ignore, 10) == []
+    assert at.close(secrets, ignore, 10) == [(0, 19)]
+    assert Positions("ignore it. password").pairs([(0, 6)], [(11, 19)], 10) == []
+    assert at.of(lex.IGNORE, lex.SENSITIVE) == [(0, 6), (11, 19)]
+
+
+def test_only_categories_with_places_can_be_asked_for() -> None:
+    with pytest.raises(KeyError):
+        Positions("rules").of(lex.RULES)
 
 
 def test_a_long_text_is_read_only_around_telling_words() -> None:

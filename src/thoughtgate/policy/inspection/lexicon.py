@@ -335,3 +335,9 @@ TELLING: Final = (
     *(OTHERS, NEW, LATER, THEFT, DICTATE, ASK, OBEY, MEMORY, ABOVE, IGNORE, PRIOR, RULES),
 )
 """Categories whose words say something by themselves."""
+
+PLACED: Final = (
+    *(INSTEAD, ALTER, EVERY, NOT, BEFORE, IGNORE, FILE, SENSITIVE, USER, WHOLE, FETCH, MOVE),
+    *(SOURCE, MUST, TALK, PROMPT, RUN, SAY, MODEL, PRIOR, SINK),
+)
+"""Categories whose places in a definition matter."""

@@ -1,5 +1,6 @@
 """The first pass over a text: one automaton for every mark and telling word, and who looks closer."""
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -70,12 +71,8 @@ class Marks:
             for mark, payload in marks.items():
                 table.setdefault(mark, []).append((group, payload))
         self._groups = [
-            [
-                (group, payload, size)
-                for size in range(1, len(mark) + 1)
-                for group, payload in table.get(mark[:size], ())
-            ]
-            for mark in table
+            [(group, payload, len(mark)) for mark in begun for group, payload in table[mark]]
+            for begun in _begun_by(table)
         ]
         # With each mark those that it begins with: the automaton returns the longest one only.
         self._automaton = AhoCorasick(list(table), matchkind=MATCHKIND_LEFTMOST_LONGEST)
@@ -92,6 +89,19 @@ class Marks:
                 else:
                     hits.append(Hit(payload, start, start + size))
         return found
+
+
+def _begun_by(marks: Collection[str]) -> list[tuple[str, ...]]:
+    """Return for each mark the marks that it begins with, the shortest first, itself included."""
+    found: dict[str, tuple[str, ...]] = {}
+    begun: list[str] = []
+    # Sorted, what a mark begins with stands before it, and so do the others that begin with that.
+    for mark in sorted(marks):
+        while begun and not mark.startswith(begun[-1]):
+            begun.pop()
+        begun.append(mark)
+        found[mark] = tuple(begun)
+    return [found[mark] for mark in marks]
 
 
 @cache

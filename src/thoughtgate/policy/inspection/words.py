@@ -1,11 +1,11 @@
-"""Finding the words of the lexicon: one automaton for whole words, one for a quick look at long text."""
+"""Finding the words of the lexicon: whole words with their places, and telling words in long text."""
 
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from ahocorasick_rs import AhoCorasick, Implementation
 
@@ -65,10 +65,17 @@ SHORT: Final = 3000
 """Characters of a text that is always read as a whole."""
 
 
-def _split(words: str) -> Iterator[str]:
-    for word in words.split(","):
-        if word.strip():
-            yield from _expand(word.strip())
+@cache
+def _spelled(words: str) -> tuple[str, ...]:
+    """Return the words of a list in every spelling; kept, because several automata need them."""
+    listed = (word.strip() for word in words.split(","))
+    return tuple(
+        spelling
+        for word in listed
+        if word
+        for choice in _expand(word)
+        for spelling in _spellings(choice)
+    )
 
 
 _CHOICE: Final = re.compile(r"\{([^{}]*\|[^{}]*)\}")
@@ -108,9 +115,8 @@ class WordFinder:
         self.categories: list[tuple[str, ...]] = []
         table: dict[str, set[str]] = {}
         for category, words in lexicon.items():
-            for word in _split(words):
-                for spelling in _spellings(word):
-                    table.setdefault(spelling, set()).add(category)
+            for word in _spelled(words):
+                table.setdefault(word, set()).add(category)
         for word, categories in table.items():
             self.patterns.append(word.removesuffix("*"))
             self.open_ended.append(word.endswith("*"))
@@ -126,45 +132,31 @@ class WordFinder:
 
 
 @cache
-def _all_words() -> WordFinder:
-    return WordFinder(lex.WORDS)
+def _placed_words() -> WordFinder:
+    return WordFinder({category: lex.WORDS[category] for category in lex.PLACED})
 
 
 class Positions:
-    """Where the words of each category are in a text."""
+    """Where the words of the categories of ``lexicon.PLACED`` are in a text."""
 
-    __slots__ = ("_ends", "_known", "_starts", "text")
+    __slots__ = ("_known", "_places", "text")
 
     def __init__(self, text: str) -> None:
         """Find the words of a text that ``normalise`` returned."""
         self.text = text
-        self._starts: dict[str, list[int]] = {}
-        self._ends: dict[str, list[int]] = {}
-        self._known: dict[Any, list[Span]] = {}
-        for start, end, categories in _all_words().find(text):
+        self._places: dict[str, list[Span]] = {category: [] for category in lex.PLACED}
+        self._known: dict[tuple[str, ...], list[Span]] = {}
+        for start, end, categories in _placed_words().find(text):
             for category in categories:
-                self._starts.setdefault(category, []).append(start)
-                self._ends.setdefault(category, []).append(end)
+                self._places[category].append((start, end))
 
     def of(self, *categories: str) -> list[Span]:
         """Return the places of words of any of these categories, in order."""
         known = self._known.get(categories)
         if known is None:
             known = self._known[categories] = sorted(
-                (
-                    span
-                    for one in categories
-                    for span in zip(self._starts.get(one, ()), self._ends.get(one, ()), strict=True)
-                ),
-                key=_longest_first,
+                (span for one in categories for span in self._places[one]), key=_longest_first
             )
-        return known
-
-    def remembered(self, name: str, find: Callable[[str], list[Span]]) -> list[Span]:
-        """Return what a function finds in the text, which it reads once."""
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = find(self.text)
         return known
 
     def pairs(self, first: Iterable[Span], second: list[Span], gap: int) -> list[Span]:
@@ -237,10 +229,10 @@ class _QuickLook:
 
     @staticmethod
     def _long(words: str) -> Iterator[str]:
-        for word in _split(words):
-            for spelling in _spellings(word.removesuffix("*")):
-                if len(spelling) > _MIN_STEM or spelling[0] >= _UNSPACED or not spelling.isalpha():
-                    yield spelling
+        for spelling in _spelled(words):
+            word = spelling.removesuffix("*")
+            if len(word) > _MIN_STEM or word[0] >= _UNSPACED or not word.isalpha():
+                yield word
 
 
 @cache
@@ -271,4 +263,4 @@ def regions(hits: Iterable[tuple[str, int]], length: int) -> list[Span]:
 
 def file_words() -> tuple[str, ...]:
     """Return the names of files that hold secrets."""
-    return tuple(_split(lex.WORDS[lex.FILE]))
+    return _spelled(lex.WORDS[lex.FILE])
