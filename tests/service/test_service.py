@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from thoughtgate.core.approval import Vote
 from thoughtgate.errors import PeerError
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.gate.clock import now
+from thoughtgate.policy.inspection.marks import marks_for
 from thoughtgate.service import service as module
 from thoughtgate.service.service import Governance
 
@@ -46,6 +48,21 @@ def _with(folder: Path, act: Act, profile: str | None = None) -> list[dict[str, 
 
 def _types(record: list[dict[str, Any]]) -> list[str]:
     return [one["type"] for one in record]
+
+
+def test_the_checks_are_loaded_when_the_first_shim_connects(tmp_path: Path) -> None:
+    marks_for.cache_clear()
+
+    async def act(governance: Governance) -> None:
+        hello(governance)
+        loading = [one for one in threading.enumerate() if one.name == "load the checks"]
+        for thread in loading:
+            thread.join(PATIENCE_S)
+        hello(governance, "other")
+        assert len([one for one in threading.enumerate() if one.name == "load the checks"]) == 0
+
+    _with(tmp_path, act)
+    assert marks_for.cache_info().currsize == 1
 
 
 @pytest.mark.requirement("S000-F-016")

@@ -32,6 +32,7 @@ from thoughtgate.core.task_table import Caller
 from thoughtgate.errors import PeerError, RecordError
 from thoughtgate.gate.clock import monotonic, new_id, now
 from thoughtgate.gate.contents.inspection import inspect_answer
+from thoughtgate.gate.definitions.inspection import load_checks
 from thoughtgate.gate.governor import Governor
 from thoughtgate.gate.held_calls import HeldCalls
 from thoughtgate.gate.run_identity import principal_of
@@ -330,6 +331,8 @@ class Governance:
                 session.told.append(event)
 
     def _start_session(self, server: str, pid: int) -> dict[str, Any]:
+        if not self.reported:
+            load_checks()  # while the server starts: a shim waits two seconds for its list
         session = self._open_session(server, pid)
         self.reported.add(server)
         listed, is_relayed = self.settings.servers.get(server), server in self.relayed

@@ -10,11 +10,6 @@ def test_marks_are_found_by_group() -> None:
     assert marks.marks_for("result").find("plain words") == {}
 
 
-def test_the_automata_can_be_built_in_advance() -> None:
-    marks.warm_up()
-    assert marks.marks_for.cache_info().currsize == 3
-
-
 def test_a_mark_does_not_hide_the_one_that_it_begins_with() -> None:
     found = marks.marks_for("result").find("secret_key_base=x")
     assert next((hit.start, hit.end) for hit in found[marks.NAMED]) == (0, len("secret"))

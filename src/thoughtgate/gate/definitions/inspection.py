@@ -1,5 +1,6 @@
 """The findings of the definition checks in a definition, and which of them the policy silences."""
 
+import threading
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -10,6 +11,27 @@ HARD: Final = "hard"
 
 MAX_FINDINGS: Final = 50
 """Findings that are kept per definition; one hard finding is enough to hold it."""
+
+
+_TYPICAL: Final = {
+    "name": "read",
+    "description": "Reads a file.",
+    "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
+}
+"""A definition that every check looks at."""
+
+
+def load_checks() -> threading.Thread:
+    """Load the checks in a thread: on a busy machine the first definition would wait for seconds."""
+    thread = threading.Thread(target=_load, name="load the checks", daemon=True)
+    thread.start()
+    return thread
+
+
+def _load() -> None:
+    from thoughtgate.policy.inspection.inspect import inspect_definition
+
+    inspect_definition(_TYPICAL)
 
 
 def inspect(

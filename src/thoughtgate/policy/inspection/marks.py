@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, AhoCorasick
 
-from thoughtgate.policy.inspection.checks import ARGUMENTS, DEFINITION
+from thoughtgate.policy.inspection.checks import ARGUMENTS
 from thoughtgate.policy.inspection.commands import PATH_MARKS, shell_marks
 from thoughtgate.policy.inspection.encoded import DISGUISE_MARKS, LEET_MARKS, SPACED_MARKS
 from thoughtgate.policy.inspection.links import METADATA_MARKS, SCHEME_MARKS
@@ -108,9 +108,3 @@ def _begun_by(marks: Collection[str]) -> list[tuple[str, ...]]:
 def marks_for(kind: str) -> Marks:
     """Return the marks for a kind of value; built when it is first inspected."""
     return Marks(kind)
-
-
-def warm_up() -> None:
-    """Build all automata now rather than during the first call."""
-    for kind in (DEFINITION, ARGUMENTS, "result"):
-        marks_for(kind).find("x")
