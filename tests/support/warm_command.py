@@ -34,6 +34,8 @@ from tests.support.waiting import PATIENCE_S, read_some
 
 import thoughtgate as package
 from thoughtgate.gate import state_directory
+from thoughtgate.gate.definitions.inspection import load_checks
+from thoughtgate.policy.inspection.inspect import inspect_arguments, inspect_result
 
 MARK: Final = "STDIO_PEER_MARK"
 """The variable by which a process and all that it starts are found. It is named unlike any variable
@@ -356,6 +358,10 @@ def _main() -> None:
     for module in pkgutil.walk_packages(package.__path__, "thoughtgate."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    # A gate builds the automata of the content checks when it needs them; these are for all gates.
+    load_checks().join(PATIENCE_S)
+    inspect_arguments({"text": "x"})
+    inspect_result({"content": [{"type": "text", "text": "x"}]})
     gc.freeze()
     if os.fork() == 0:
         os.setsid()
