@@ -5,7 +5,8 @@ words on stderr, ``flood`` prints lines that are no messages without end and ``d
 two tools of one name, ``nolist`` answers lists with nonsense and ``hidelist`` never, ``chatty`` logs and changes
 resources while it works, ``curious`` asks the client before it answers, ``endless`` pages
 its list for ever, ``slowstart`` answers the opening after a while, ``changing`` announces another
-list with every call and answers no further request for it.
+list with every call and answers no further request for it, ``late`` announces another list with
+the first call and refuses the first request for it.
 """
 
 import json
@@ -35,6 +36,7 @@ class OddServer:
         self.way = way
         self.call: Any = None
         self.is_changed = False
+        self.has_more = False
 
     def take(self, body: dict[str, Any]) -> None:
         """Take one message."""
@@ -43,6 +45,7 @@ class OddServer:
             said = json.dumps(body.get("result", body.get("error")))
             say(id=self.call, result={"content": [{"type": "text", "text": said}]})
         elif method == "tools/list" and self.is_changed:
+            self.is_changed = self.way != "late"
             say(id=ident, error={"code": -32603, "message": "no list"})
         elif ident is not None and self.way != "silent":
             self.answer(str(method), ident)
@@ -90,12 +93,14 @@ class OddServer:
             }
         if self.way == "twice":
             return {"tools": [TOOL, {**TOOL, "description": "Work otherwise"}, {"name": 7}]}
+        if self.has_more:
+            return {"tools": [TOOL, {**TOOL, "name": "more"}]}
         return {"tools": [TOOL]}
 
     def work(self, ident: Any) -> None:
         """Carry out the one tool."""
-        if self.way == "changing":
-            self.is_changed = True
+        if self.way == "changing" or (self.way == "late" and not self.has_more):
+            self.is_changed = self.has_more = True
             say(method="notifications/tools/list_changed")
         if self.way == "chatty":
             say(

@@ -177,6 +177,14 @@ def test_a_changed_list_is_announced_and_fetched_anew(tmp_path: Path) -> None:
             assert "one.extra" in hub.names(3)
 
 
+def test_a_changed_list_that_was_refused_is_fetched_with_the_next_request(tmp_path: Path) -> None:
+    with serving(tmp_path, {"one": odd("late")}) as hub:
+        hub.open()
+        assert hub.names(1) == ["one.work"]
+        assert hub.text(2, "one.work") == "worked"
+        wait_for(lambda: hub.names(3) == ["one.work", "one.more"])
+
+
 @pytest.mark.requirement("S002-56")
 def test_a_slow_server_joins_the_list_later_and_the_client_is_told(tmp_path: Path) -> None:
     slow = sample("--start-delay", "6", start_timeout="30s")

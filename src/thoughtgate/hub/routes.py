@@ -89,7 +89,12 @@ class HubRoutes:
     def needs_list(self, target: Target, supervisor: ServerRelay) -> bool:
         """Return whether the server's list must be fetched before the call is judged."""
         method = LIST_OF.get(target.kind)
-        return method is not None and not supervisor.is_fresh(method) and self._may_pass(target)
+        if method is None or supervisor.is_fresh(method):
+            return False
+        if supervisor.known(method) is not None and supervisor.has_just_failed(method):
+            # The old list serves until the next attempt: not every call must wait for a failure.
+            return False
+        return self._may_pass(target)
 
     async def learn(self, target: Target, supervisor: ServerRelay) -> None:
         """Fetch a server's list for the judge; if that fails, calls are judged but not carried."""

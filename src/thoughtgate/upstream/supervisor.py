@@ -232,7 +232,10 @@ class Supervisor(ServerRunner):
     def _listed(self, method: str, task: asyncio.Task[Offer]) -> None:
         self._listing.pop(method, None)
         self._failed_at.pop(method, None)
-        if not task.cancelled() and (failure := task.exception()) is not None:
+        failure = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if failure is not None:
+            # What is cached, if anything, is from before the change.
+            self._stale.add(method)
             self._failed_at[method] = monotonic()
             self._list_errors[method] = failure
 
