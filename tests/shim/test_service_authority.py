@@ -31,7 +31,7 @@ from thoughtgate.core.events import (
     ListScreened,
     TaskAnswered,
 )
-from thoughtgate.core.record_events import Record, frame_refused, message_seen
+from thoughtgate.core.record_events import Record, call_ended, frame_refused, message_seen
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.run_file import RunFile
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
@@ -279,6 +279,27 @@ def test_events_are_handed_over_before_goodbye() -> None:
     told = [json.loads(body) for head, body in service.requests if b"/events" in head]
     assert sum(len(one["records"]) for one in told) == 1200
     assert json.loads(service.requests[-1][1])["bye"] is True
+
+
+def test_the_end_of_a_call_is_handed_over_at_once_with_what_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moment = time.monotonic()
+    ended = call_ended(
+        now(), "files", "s", call_id="r.1", tool="echo", status="OK", latency_ms=1, size=2
+    )
+    with RawService(lambda _head, _body: reply(b"{}")) as service:
+        authority = _open(service.run(), "files", "s")
+        monkeypatch.setattr(service_authority, "monotonic", lambda: moment)
+        authority.note(_seen())
+        authority.rest()
+        assert authority.interval_s > 0
+        authority.note(ended)
+        assert authority.interval_s == 0
+        _drive(authority, [], lambda _: any(b"/events" in head for head, _ in service.requests))
+
+    told = json.loads(next(body for head, body in service.requests if b"/events" in head))
+    assert [one[0] for one in told["records"]] == ["message", "tool_call_end"]
 
 
 def test_goodbye_does_not_wait_for_a_service_that_is_gone() -> None:

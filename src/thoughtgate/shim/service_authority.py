@@ -22,7 +22,7 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.elicitation import HoldNotice, Promises
 from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskAnswered
-from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.core.record_events import AGENT_TO_SERVER, CALL_END, FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session_replies import (
     MAX_HELD,
@@ -90,8 +90,8 @@ BATCH: Final = 500
 HAND_OVER_S: Final = 0.005
 """Interval between two deliveries of events: under load one request carries many of them.
 
-It is short because an agent that kills its servers after the last answer loses what was not yet
-delivered: the record then says that the outcome of the call is unknown.
+It is short because of agents that kill their servers after the last answer: if the end of a call
+was not yet delivered, the record says that its outcome is unknown.
 """
 
 GONE: Final = "the governance service is gone"
@@ -137,6 +137,8 @@ class ServiceAuthority:
         self._late: list[Event] = []
         """Events that the session receives in the next iteration of the loop."""
         self._handed_at = 0.0
+        self._due_at = 0.0
+        """When the queued events are to be handed over."""
         self._recording = True
         """False while the service cannot write the record: then nothing is forwarded."""
         self._look_at = 0.0
@@ -148,7 +150,7 @@ class ServiceAuthority:
         if self._late:
             return 0.0
         if self._queue and self._events.is_idle:
-            return max(0.0, self._handed_at + HAND_OVER_S - monotonic())
+            return max(0.0, self._due_at - monotonic())
         if self._held or self._queue or not (self._calls.is_idle and self._events.is_idle):
             return 0.25
         return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
@@ -205,7 +207,7 @@ class ServiceAuthority:
         del driver
         record, size = content_seen(command, self._server, self._session, self._unsent_bytes)
         self._unsent_bytes += size
-        self._queue.append(record)
+        self._put(record)
 
     def _inspected(self, command: InspectAnswer, reply: Reply) -> list[Event]:
         body = reply.get("body") if reply is not None else None
@@ -281,7 +283,7 @@ class ServiceAuthority:
             else:
                 complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
         if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
-            self._queue.append(record)
+            self._put(record)
 
     def flush(self) -> bool:
         """Tell whether frames may be sent; the service records verdicts before it returns them."""
@@ -516,12 +518,23 @@ class ServiceAuthority:
             self.stop_reason = "the run is over"
         return []
 
+    def _put(self, record: Record) -> None:
+        """Queue an event; the end of a call waits only if another delivery was just made.
+
+        Other events wait a moment: if the call ends within it, one request carries them all, and
+        none is under way when the agent has its answer.
+        """
+        if record.type == CALL_END:
+            self._due_at = self._handed_at + HAND_OVER_S
+        elif not self._queue:
+            self._due_at = monotonic() + HAND_OVER_S
+        self._queue.append(record)
+
     def _hand_over(self, *, at_once: bool = False) -> None:
         if not self._queue or not self._events.is_idle:
             return
         moment = monotonic()
-        due = at_once or len(self._queue) >= BATCH or moment >= self._handed_at + HAND_OVER_S
-        if not due:
+        if not at_once and len(self._queue) < BATCH and moment < self._due_at:
             return
         self._handed_at = moment
         batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
