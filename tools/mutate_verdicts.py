@@ -188,8 +188,8 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "core/judge.py",
-        "if request.promised and verdict.action == FORWARD:",
-        "if not request.promised and verdict.action == FORWARD:",
+        "if request.must_hold and verdict.action == FORWARD:",
+        "if not request.must_hold and verdict.action == FORWARD:",
         _JUDGE,
     ),
     Mutation("core/judge.py", "refused = self._count(calls, request.at)", "refused = None", _JUDGE),

@@ -62,7 +62,7 @@ class Gate:
         server: str = "srv",
         session: str = "1",
         method: str = "tools/call",
-        promised: bool = False,
+        must_hold: bool = False,
         **arguments: Any,
     ) -> str:
         named = tuple(Named(kind, name, arguments) for name in names)
@@ -75,7 +75,7 @@ class Gate:
             50,
             "mcp_stdio",
             self.at,
-            promised=promised,
+            must_hold=must_hold,
             listed=DONE,
         )
         ruling = self.judge.judge(question)
@@ -191,7 +191,7 @@ steps = st.one_of(
             optional={
                 "password": st.sampled_from(["0", "1"]),
                 "session": st.sampled_from(["1", "2"]),
-                "promised": st.booleans(),
+                "must_hold": st.booleans(),
             },
         ),
     ),

@@ -15,7 +15,7 @@ from thoughtgate.core.commands import (
     ToServer,
     WriteRecord,
 )
-from thoughtgate.core.elicitation import ID_PREFIX, MAX_PROMISED, METHOD, Elicitations, KeptPromises
+from thoughtgate.core.elicitation import ID_PREFIX, MAX_STATES, METHOD, Elicitations, SessionStates
 from thoughtgate.core.events import AgentSent, CallJudged, Event, PersonAsked
 from thoughtgate.core.session import Session
 from thoughtgate.policy.call import DENY, Verdict
@@ -370,12 +370,12 @@ def test_a_call_that_is_the_servers_own_round_trip_is_left_alone() -> None:
 
 def test_not_more_states_are_kept_than_anybody_needs() -> None:
     prompts = Elicitations()
-    prompts.promises = kept = KeptPromises()
+    prompts.states = kept = SessionStates()
     body = {"id": 1, "method": "tools/call", "params": {"name": "x", "_meta": META}}
-    for number in range(MAX_PROMISED + 5):
-        assert prompts.promise(1, message(body), f"{IDENT}{number}", "x", 1.0)
+    for number in range(MAX_STATES + 5):
+        assert prompts.prompt_with_state(1, message(body), f"{IDENT}{number}", "x", 1.0)
 
-    assert len(kept) == MAX_PROMISED
+    assert len(kept) == MAX_STATES
 
 
 def test_a_call_that_is_not_held_is_not_asked_about() -> None:
@@ -396,7 +396,7 @@ def test_a_server_cannot_answer_for_a_person() -> None:
     assert not any(isinstance(each, PersonAnswered) for each in session.receive(server(forged)))
 
 
-@pytest.mark.promise("params-are-bound")
+@pytest.mark.prompt_with_state("params-are-bound")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -412,28 +412,28 @@ def test_a_state_does_not_stand_for_a_call_that_differs_anywhere(
     first = {**first, "_meta": META}
     second = {**second, "_meta": {**META, **second.get("_meta", {})}}
     asking = message({"id": 1, "method": "tools/call", "params": first})
-    (command,) = prompts.promise(1, asking, IDENT, "Run it?", 1.0)
+    (command,) = prompts.prompt_with_state(1, asking, IDENT, "Run it?", 1.0)
     assert isinstance(command, ToAgent)
     state = json.loads(command.data)["result"]["requestState"]
     answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
     more = {"requestState": state, "inputResponses": answers}
     repeated = message({"id": 2, "method": "tools/call", "params": {**second, **more}})
-    sent, answer = prompts.redeem(repeated, 2.0)
+    sent, answer = prompts.take_state(repeated, 2.0)
     assert answer is None
     assert sent.body["params"] == second
 
 
 def test_a_state_stands_for_the_call_with_other_bookkeeping() -> None:
-    kept = KeptPromises()
+    kept = SessionStates()
     prompts = Elicitations()
-    prompts.promises = kept
+    prompts.states = kept
     params = {"name": "x", "_meta": {**META, "progressToken": 1}}
     asking = message({"id": 1, "method": "tools/call", "params": params})
-    (command,) = prompts.promise(1, asking, IDENT, "Run it?", 1.0)
+    (command,) = prompts.prompt_with_state(1, asking, IDENT, "Run it?", 1.0)
     assert isinstance(command, ToAgent)
     state = json.loads(command.data)["result"]["requestState"]
     answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
     params = {**params, "_meta": {**META, "progressToken": 2}}
     more = {"requestState": state, "inputResponses": answers}
     repeated = message({"id": 2, "method": "tools/call", "params": {**params, **more}})
-    assert prompts.redeem(repeated, 2.0)[1] == (True, "")
+    assert prompts.take_state(repeated, 2.0)[1] == (True, "")

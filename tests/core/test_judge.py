@@ -549,13 +549,13 @@ def test_a_rule_that_came_meanwhile_for_one_of_many_names_counts() -> None:
 
 def test_a_call_that_was_promised_a_person_is_held_with_all_it_says() -> None:
     judge = Judge(_policy(no=DENY), "run")
-    question = _question("free", arguments={"path": "/tmp/x"})._replace(promised=True)
+    question = _question("free", arguments={"path": "/tmp/x"})._replace(must_hold=True)
     ruling = judge.judge(question)
     held = judge.open_call(ruling.call_id)
     assert ruling.verdict.action == APPROVE
     assert held is not None
     assert held.call.arguments == {"path": "/tmp/x"}
-    denied = judge.judge(_question("no")._replace(promised=True))
+    denied = judge.judge(_question("no")._replace(must_hold=True))
     assert denied.verdict.action == DENY
 
 
@@ -590,7 +590,7 @@ def test_a_held_call_keeps_what_its_client_says_it_is(kind: str, expected: str) 
     info = {"io.modelcontextprotocol/clientInfo": {"name": "modern", "version": "2"}}
     question = CallRequest(
         "srv", "1", "agent", "tools/call", (Named(kind, "x", {}),), 10, "mcp_stdio", 1.0,
-        {"_meta": info}, promised=True, client="handshake 1",
+        {"_meta": info}, must_hold=True, client="handshake 1",
     )  # fmt: skip
     ruling = judge.judge(question)
     held = judge.open_call(ruling.call_id)

@@ -28,7 +28,7 @@ def _members(seam: Any) -> set[str]:
 
 def test_both_judges_offer_the_whole_seam() -> None:
     judging = {"judge", "resume", "screen", "inspect", "ask", "person_answered", "withdraw"}
-    tasks = {"ask_task", "end_task", "promises"}
+    tasks = {"ask_task", "end_task", "request_states"}
 
     assert judging | tasks | {"note", "flush"} <= _members(Authority)
     assert {"read", "rest", "descriptors", "interval_s", "ready", "tick", "finish"} <= _members(

@@ -334,7 +334,7 @@ def test_a_cancelled_call_is_withdrawn_everywhere_and_its_caller_is_told() -> No
     assert caller.forwarded == []
 
 
-@pytest.mark.promise("caller-must-wait")
+@pytest.mark.prompt_with_state("caller-must-wait")
 def test_a_call_whose_caller_left_is_not_made() -> None:
     bench = _Bench(APPROVE)
     caller = bench.call(1)
@@ -467,12 +467,12 @@ def test_over_http_the_principal_answers_prompts_and_on_stdio_the_login_of_the_p
 
 def test_the_authority_may_seal_the_states_that_stand_for_a_call() -> None:
     class Sealing(LocalAuthority):
-        def promises(self, server: str, principal: str) -> Any:
+        def request_states(self, server: str, principal: str) -> Any:
             return (server, principal)
 
     governor = Governor(Judge(Policy(), "run"), Ledger(), Run("run"), approvals=NobodyThere())
     driver = Workbench(Sealing(governor)).driver(principal="ann")
-    sealed: Any = driver.session.prompts.promises
+    sealed: Any = driver.session.prompts.states
 
     assert sealed == ("srv", "ann")
 

@@ -17,7 +17,7 @@ from thoughtgate.hub.client import Client
 from thoughtgate.hub.hub import Hub, hide_nowhere
 from thoughtgate.policy.policy import Policy
 from thoughtgate.stores.open_database import StoreLocation
-from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.connect import ServerSetup
 from thoughtgate.upstream.login_access import LoginAccess
 
 SERVERS = {"one": sample(), "two": sample(isolation="session"), "off": sample(enabled=False)}
@@ -46,7 +46,7 @@ def test_each_principal_has_a_connection_with_its_own_login(tmp_path: Path) -> N
     async def main() -> None:
         with governed(loaded, tmp_path / "state") as governor:
             logins = LoginAccess(StoreLocation(tmp_path / "state"), {})
-            around = Surroundings({}, str(tmp_path), logins=logins)
+            around = ServerSetup({}, str(tmp_path), logins=logins)
             hub = Hub(loaded.settings, governor, around, principal="local")
             clients: dict[str, list[Client]] = {}
             for name in ("local", "ann", "ann", "bob"):
@@ -83,7 +83,7 @@ def test_the_connection_with_the_oldest_login_makes_room(
     async def main() -> None:
         with governed(loaded, tmp_path / "state") as governor:
             logins = LoginAccess(StoreLocation(tmp_path / "state"), {})
-            around = Surroundings({}, str(tmp_path), logins=logins)
+            around = ServerSetup({}, str(tmp_path), logins=logins)
             hub = Hub(loaded.settings, governor, around, principal="local")
             client, _ = join(hub, sole=False)
             relays = {}

@@ -92,7 +92,7 @@ def test_a_token_must_be_set_and_goes_over_https_only(tmp_path: Path) -> None:
 
 def test_a_server_sees_its_own_variables_and_none_of_the_gates(tmp_path: Path) -> None:
     plan = _plan(tmp_path, TWO, server="kid")
-    command = plan.surroundings().command(plan.server, plan.settings)
+    command = plan.server_setup().command(plan.server, plan.settings)
     assert command.env["MINE"] == "m"
     assert "THOUGHTGATE_X" not in command.env
     assert command.env["PATH"] == "/bin"

@@ -533,6 +533,6 @@ def test_requests_about_tasks_are_answered_by_the_service() -> None:
 def test_the_session_keeps_its_own_states_and_no_task_outlives_the_wrap() -> None:
     authority = _open(RunFile("127.0.0.1", 1, "token", "production", 0), "files", "s")
 
-    assert authority.promises("files", "me") is None
+    assert authority.request_states("files", "me") is None
     with pytest.raises(AssertionError):
         authority.resume(open_driver(authority), CALL)

@@ -16,7 +16,7 @@ from thoughtgate.gate.outbox import Outbox
 from thoughtgate.gate.session_driver import STDIO
 from thoughtgate.hub.client import Client
 from thoughtgate.hub.hub import Hub
-from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.connect import ServerSetup
 from thoughtgate.wire.message import RequestId
 
 
@@ -84,7 +84,7 @@ def governed(loaded: Loaded, state: Path) -> Iterator[Governor]:
 
 def make_hub(loaded: Loaded, governor: Governor, tmp_path: Path, **more: Any) -> Hub:
     """Return a hub; call it on a running loop."""
-    return Hub(loaded.settings, governor, Surroundings(os.environ, str(tmp_path)), **more)
+    return Hub(loaded.settings, governor, ServerSetup(os.environ, str(tmp_path)), **more)
 
 
 def connect(outbox: Outbox, ident: str = "1", *, sole: bool = True) -> tuple[Client, Frames]:

@@ -37,7 +37,7 @@ _SPECIAL: Final = "\\*?[!#"
 
 
 @dataclass(frozen=True, slots=True)
-class GitHold:
+class GitExclusion:
     """What keeps the files around one config out of commits."""
 
     exclude: Path
@@ -49,7 +49,7 @@ class GitHold:
     """The config, relative to ``top``, if its index entry was flagged."""
 
 
-def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> GitHold | None:
+def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> GitExclusion | None:
     """Exclude files in a folder from commits, and a config too if git does not track it.
 
     Returns None if the folder is in no work tree, or git does not answer.
@@ -76,21 +76,21 @@ def hold(folder: Path, others: Sequence[Path], config: Path | None = None) -> Gi
     # removed at the end. In a sparse checkout, git itself sets and clears this flag.
     is_sparse = (_git(top, "config", "--bool", "core.sparseCheckout") or "").strip() == "true"
     flagged = listed.startswith("H ") and not is_sparse
-    return GitHold(exclude, _add(exclude, lines), top, name if flagged else "")
+    return GitExclusion(exclude, _add(exclude, lines), top, name if flagged else "")
 
 
-def flag(held: GitHold) -> bool:
+def flag(held: GitExclusion) -> bool:
     """Let git treat the config as unchanged; False if that failed."""
     _add(held.exclude, held.lines)
     return _update(held, "--skip-worktree") if held.tracked else held.exclude != NOWHERE
 
 
-def unflag(held: GitHold) -> bool:
+def unflag(held: GitExclusion) -> bool:
     """Let git look at the config again; False if that failed."""
     return not held.tracked or _update(held, "--no-skip-worktree")
 
 
-def release(held: GitHold) -> None:
+def release(held: GitExclusion) -> None:
     """Remove the lines that were added to the exclude file."""
     for _ in range(_ATTEMPTS if held.lines else 0):
         current = read_or_none(held.exclude)
@@ -136,7 +136,7 @@ def _pattern(path: Path) -> str:
     return "/" + "".join(f"\\{one}" if one in _SPECIAL else one for one in path.as_posix())
 
 
-def _update(held: GitHold, option: str) -> bool:
+def _update(held: GitExclusion, option: str) -> bool:
     for _ in range(_ATTEMPTS):
         if _git(held.top, "update-index", option, "--", held.tracked) is not None:
             return True

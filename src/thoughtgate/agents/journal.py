@@ -16,7 +16,7 @@ from typing import Any, Final
 from thoughtgate.agents.atomic import MAX_READ, read_regular, write_private
 from thoughtgate.agents.entries import Format
 from thoughtgate.agents.entry_changes import EntryChange, EntryRecord
-from thoughtgate.agents.git_worktree import GitHold
+from thoughtgate.agents.git_worktree import GitExclusion
 from thoughtgate.errors import ConfigError, Problem, UsageError
 
 VERSION: Final = 1
@@ -41,7 +41,7 @@ class FileRecord:
     """Digest of the content that the wrap wrote."""
     lock_directory: bool
     entries: tuple[EntryRecord, ...]
-    git: tuple[GitHold, ...] = ()
+    git: tuple[GitExclusion, ...] = ()
     """What keeps the file out of commits."""
     superseded: str = ""
     """Digest of content with earlier entries of ours, which ``written`` replaces and the backup
@@ -152,9 +152,9 @@ def _file_record(body: Any) -> FileRecord:
     )
 
 
-def _git_hold(body: Any) -> GitHold:
+def _git_hold(body: Any) -> GitExclusion:
     lines = tuple(map(str, body["lines"]))
-    return GitHold(Path(body["exclude"]), lines, Path(body["top"]), str(body["tracked"]))
+    return GitExclusion(Path(body["exclude"]), lines, Path(body["top"]), str(body["tracked"]))
 
 
 def _entry_record(body: Any) -> EntryRecord:

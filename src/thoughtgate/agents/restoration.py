@@ -72,7 +72,7 @@ def restore_files(journal: Journal, among: Container[Path] | None = None) -> Res
     return RestoreOutcome(tuple(restored), tuple(warnings), tuple(problems))
 
 
-def _show_to_git(held: git_worktree.GitHold, path: Path) -> list[Problem]:
+def _show_to_git(held: git_worktree.GitExclusion, path: Path) -> list[Problem]:
     """Let git see a restored file again; return a warning with the command if it does not."""
     with contextlib.suppress(OSError):
         git_worktree.release(held)

@@ -84,7 +84,7 @@ class WrappedConfigs:
         self._locks: dict[Path, FileLock] = {}
         self._joined: set[Path] = set()
         """The files that another wrap had rewritten when this one began."""
-        self._holds: dict[Path, tuple[git_worktree.GitHold, ...]] = {}
+        self._holds: dict[Path, tuple[git_worktree.GitExclusion, ...]] = {}
         self._restore_on_exit = restore_on_exit
 
     def __enter__(self) -> Self:
@@ -495,7 +495,7 @@ def _run_of(record: FileRecord) -> str:
     return ""
 
 
-def _record(one: FileRewrite, holds: tuple[git_worktree.GitHold, ...]) -> FileRecord:
+def _record(one: FileRewrite, holds: tuple[git_worktree.GitExclusion, ...]) -> FileRecord:
     return FileRecord(
         path=one.file.path,
         real=one.file.real,

@@ -83,8 +83,8 @@ class RecordedCall(NamedTuple):
     """When the gate got the result; None if it never did, or had refused the call."""
     observed: bool = False
     """Whether the development profile forwarded it in spite of the verdict."""
-    promised: bool = False
-    """Whether it was held because the caller had already been promised an approval."""
+    must_hold: bool = False
+    """Whether it was held because the caller had already been told that a person decides."""
     unjudged: bool = False
     """Whether it was refused whatever the policy says: by a stop order, or without its facts."""
 
@@ -161,7 +161,7 @@ def recorded_call(row: Mapping[str, Any]) -> RecordedCall | None:
         approved=_moment(row, "approval") if row.get("executes") else None,
         ended=None if refused or failed is None else _moment(row, "end"),
         observed=row.get("enforced") == 0,
-        promised=decision == HOLD_WORD and row.get("gate") == "approval",
+        must_hold=decision == HOLD_WORD and row.get("gate") == "approval",
         unjudged=row.get("gate") in UNJUDGED,
     )
 
@@ -257,7 +257,7 @@ class _Run:
         if verdict.action == DENY:
             return verdict
         verdict = self._limited(recorded, call) or verdict
-        if recorded.promised and verdict.action == FORWARD:
+        if recorded.must_hold and verdict.action == FORWARD:
             return verdict._replace(action=APPROVE, gate="approval")
         return verdict
 

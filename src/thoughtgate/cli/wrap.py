@@ -41,7 +41,7 @@ from thoughtgate.web.mounted_console import MountedConsole
 from thoughtgate.wrap.login_targets import wrapped_servers
 from thoughtgate.wrap.nesting import find_outer_runs, require_policy_of
 from thoughtgate.wrap.preview import preview_run
-from thoughtgate.wrap.run import Surroundings, Wrap, WrapOptions, WrapReport, named
+from thoughtgate.wrap.run import Wrap, WrapHooks, WrapOptions, WrapReport, named
 
 Say = Callable[[str], None]
 
@@ -175,7 +175,7 @@ def wrap(
     loaded = _accepted(loaded, environ, say, profile)
     require_policy_of(outer, loaded, state_directory(environ))
     options = WrapOptions(governance_port, restore, strict, remote, choice.way)
-    around = _surroundings(loaded, environ, say, verbose=verbose)
+    around = _hooks(loaded, environ, say, verbose=verbose)
     report = Wrap(plan, loaded, options, around).run()
     _print_end(say, report, loaded, environ, restore=restore)
     raise Exit(report.exit_code)
@@ -243,9 +243,7 @@ def _user_name() -> str:
         return ""
 
 
-def _surroundings(
-    loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool
-) -> Surroundings:
+def _hooks(loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool) -> WrapHooks:
     metrics, state = Metrics(), state_directory(environ)
     # Its sign-in link is for a person, not for an agent that starts another one.
     has_console = loaded.settings.console.enabled and not is_inside_agent(environ, state)
@@ -265,7 +263,7 @@ def _surroundings(
         governance.governor.answer_places.console_url = console_at(link)
         return mounted, link
 
-    return Surroundings(
+    return WrapHooks(
         environ,
         say,
         read_again,

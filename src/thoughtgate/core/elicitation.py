@@ -31,9 +31,9 @@ STATE_PREFIX: Final = "tg1."
 INPUT: Final = "thoughtgate"
 """The name of our prompt among the inputs that a call needs."""
 
-PROMISE_S: Final = 600.0
+STATE_S: Final = 600.0
 """How long a person may take to answer before the state expires and the call needs a new prompt."""
-MAX_PROMISED: Final = 100
+MAX_STATES: Final = 100
 """States kept per session; the oldest is dropped for a new one."""
 
 _PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
@@ -89,39 +89,39 @@ class HoldNotice(NamedTuple):
     """The console's page about the request, without any secret; empty if no console is known."""
 
 
-class Promises(Protocol):
+class RequestStates(Protocol):
     """Issues states that stand for calls, each valid for one call and one use."""
 
-    def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
+    def issue(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
         """Return a state for a call; empty if none can be issued."""
 
-    def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
+    def use(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
         """Tell whether a state stands for a call; it is used up by this."""
 
 
-class KeptPromises:
+class SessionStates:
     """Random states that only one session knows."""
 
     def __init__(self) -> None:
-        self._promised: dict[str, tuple[str, str, float]] = {}
+        self._issued: dict[str, tuple[str, str, float]] = {}
 
     def __len__(self) -> int:
-        return len(self._promised)
+        return len(self._issued)
 
-    def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
+    def issue(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
         """Store the call under a new state; the oldest state is dropped if there are too many."""
-        while len(self._promised) >= MAX_PROMISED:
-            del self._promised[next(iter(self._promised))]
+        while len(self._issued) >= MAX_STATES:
+            del self._issued[next(iter(self._issued))]
         state = STATE_PREFIX + ident
-        self._promised[state] = (method, _text_of(params), until)
+        self._issued[state] = (method, _text_of(params), until)
         return state
 
-    def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
+    def use(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
         """Tell whether the state is known, not expired and for this call; it is removed either way."""
-        promised = self._promised.pop(state, None)
-        if promised is None:
+        issued = self._issued.pop(state, None)
+        if issued is None:
             return False
-        said, text, until = promised
+        said, text, until = issued
         return (said, text) == (method, _text_of(params)) and at <= until
 
 
@@ -135,8 +135,8 @@ class Elicitations:
         "client",
         "is_used",
         "opens_urls",
-        "promises",
         "revision",
+        "states",
     )
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class Elicitations:
         """Calls by the id of their prompt, with the id of the request."""
         self._only_told: set[RequestId] = set()
         """The ids of prompts whose answers decide nothing."""
-        self.promises: Promises | None = None
+        self.states: RequestStates | None = None
         """Issues the states; a table of this session, unless the driver sets another."""
 
     def learn(self, method: str, params: dict[str, Any]) -> None:
@@ -193,7 +193,7 @@ class Elicitations:
             # Only the reply to the call can carry a prompt, so one that tells would end the call.
             if not asked.text:
                 return []
-            return self.promise(asked.key, message, asked.ident, asked.text, asked.at)
+            return self.prompt_with_state(asked.key, message, asked.ident, asked.text, asked.at)
         if asked.text:
             return self.ask(asked.key, asked.ident, call_id, asked.text)
         return self._tell(asked, call_id)
@@ -241,7 +241,7 @@ class Elicitations:
             return []
         return [PersonAnswered(call_id, answer[0], answer[1], at)]
 
-    def promise(
+    def prompt_with_state(
         self, key: RequestId, message: Message, ident: str, text: str, at: float
     ) -> list[ToAgent]:
         """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
@@ -249,10 +249,10 @@ class Elicitations:
         can_ask = _shows_forms(meta_of(params).get(CAPABILITIES_KEY))
         if not can_ask or method not in _PROMPTED or not ROUND_TRIP.isdisjoint(params):
             return []
-        if self.promises is None:
-            self.promises = KeptPromises()
+        if self.states is None:
+            self.states = SessionStates()
             self.is_used = True
-        state = self.promises.give(ident, method, repeated_params(params), at + PROMISE_S)
+        state = self.states.issue(ident, method, repeated_params(params), at + STATE_S)
         if not state:
             return []
         question = {"mode": "form", "message": text, "requestedSchema": SCHEMA}
@@ -263,7 +263,7 @@ class Elicitations:
         }
         return [ToAgent(render({"jsonrpc": "2.0", "id": key, "result": result}), key)]
 
-    def redeem(self, message: Message, at: float) -> tuple[Message, Answer | None]:
+    def take_state(self, message: Message, at: float) -> tuple[Message, Answer | None]:
         """Remove our part from a repeated call, and return it with the person's answer.
 
         A state that is unknown, expired, used or for another call is ignored.
@@ -277,10 +277,8 @@ class Elicitations:
         kept = {name: value for name, value in params.items() if name not in ROUND_TRIP}
         body = {**message.body, "params": kept}
         plain = message._replace(body=body, raw=render(body))
-        promises = self.promises
-        if promises is None or not promises.spend(
-            state, message.method, repeated_params(params), at
-        ):
+        states = self.states
+        if states is None or not states.use(state, message.method, repeated_params(params), at):
             return plain, None
         responses = params.get("inputResponses")
         return plain, _decision(responses.get(INPUT) if type(responses) is dict else None)

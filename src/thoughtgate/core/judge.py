@@ -177,7 +177,7 @@ class Judge:
             call, verdict = self._first_objection(request, calls)
         # The caller was told that a person decides. Even if the rules forward the call by now, it
         # must not run without that decision.
-        if request.promised and verdict.action == FORWARD:
+        if request.must_hold and verdict.action == FORWARD:
             verdict = verdict._replace(action=APPROVE, gate="approval")
         shown = verdict if verdict.action == FORWARD else self._unless_observing(verdict)
         if shown.action == FORWARD:

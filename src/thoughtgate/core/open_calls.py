@@ -123,7 +123,7 @@ class CallRequest(NamedTuple):
     """The caller's W3C ``traceparent`` if the transport carries it, as HTTP does."""
     claims: dict[str, Any] | None = None
     """The principal's claims from authentication."""
-    promised: bool = False
+    must_hold: bool = False
     """Whether its caller was told that a person decides: then it is held even if the rules forward
     it."""
     listed: str = ""

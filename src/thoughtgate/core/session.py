@@ -152,7 +152,7 @@ class Session:
         params = message.body.get("params") or {}
         answer = None
         if "requestState" in params:
-            message, answer = self.prompts.redeem(message, at)
+            message, answer = self.prompts.take_state(message, at)
             params = message.body["params"]
         ident, method = message.id, message.method
         assert ident is not None

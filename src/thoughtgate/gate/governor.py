@@ -15,7 +15,7 @@ from thoughtgate.channels.answer_places import AnswerPlaces
 from thoughtgate.core.answers import INSTRUCTIONS
 from thoughtgate.core.approval import Decision, refusal
 from thoughtgate.core.commands import AskPeople
-from thoughtgate.core.elicitation import Promises
+from thoughtgate.core.elicitation import RequestStates
 from thoughtgate.core.envelope import Run, SessionPeers
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest, Ruling
@@ -359,7 +359,7 @@ class Governor:
             return None
         return self._settle(call_id, decision, at)
 
-    def promises(self, server: str, principal: str) -> Promises | None:
+    def request_states(self, server: str, principal: str) -> RequestStates | None:
         """Return the sealed request states of a principal; None leaves them to the session."""
         return self.seals.of(server, principal) if self.seals is not None else None
 

@@ -18,7 +18,7 @@ from thoughtgate.core.commands import (
     ScreenList,
     Withdraw,
 )
-from thoughtgate.core.elicitation import Promises
+from thoughtgate.core.elicitation import RequestStates
 from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskMade
 from thoughtgate.core.open_calls import CallRequest
 from thoughtgate.core.record_events import Record
@@ -218,9 +218,9 @@ class LocalAuthority:
         """Return whether, and when, a server's messages are inspected before a call was judged."""
         return self.governor.policy.inspection(server)
 
-    def promises(self, server: str, principal: str) -> Promises | None:
+    def request_states(self, server: str, principal: str) -> RequestStates | None:
         """Return the request states that can be redeemed for a principal's calls."""
-        return self.governor.promises(server, principal)
+        return self.governor.request_states(server, principal)
 
     # Tasks.
 

@@ -24,7 +24,7 @@ from thoughtgate.core.commands import (
     Withdraw,
     WriteRecord,
 )
-from thoughtgate.core.elicitation import Promises
+from thoughtgate.core.elicitation import RequestStates
 from thoughtgate.core.events import (
     AgentSent,
     AnswerInspected,
@@ -139,7 +139,7 @@ class Authority(Protocol):
     def inspection(self, server: str) -> int:
         """Return whether, and when, a server's messages are inspected before a call was judged."""
 
-    def promises(self, server: str, principal: str) -> Promises | None:
+    def request_states(self, server: str, principal: str) -> RequestStates | None:
         """Return the request states of a principal's calls; None leaves them to the session."""
 
     def introduce(self, driver: "SessionDriver") -> None:
@@ -217,7 +217,7 @@ class SessionDriver:
         self._engine = engine
         self._authority = engine.authority
         self.session = Session(setup, engine.authority.errors)
-        self.session.prompts.promises = engine.authority.promises(setup.server, principal)
+        self.session.prompts.states = engine.authority.request_states(setup.server, principal)
         self.session.inputs.inspects_notices = engine.authority.inspection(setup.server)
         self.outbox = engine.outbox
         self.principal = principal

@@ -47,7 +47,7 @@ from thoughtgate.policy.call import PRODUCTION, TOOL
 from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.visibility import Exposure
-from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.connect import ServerSetup
 from thoughtgate.wire.lines import length_of
 from thoughtgate.wire.message import REQUEST, Fault, Message
 from thoughtgate.wire.replies import render
@@ -86,7 +86,7 @@ class Hub:
         self,
         settings: Settings,
         governor: Governor,
-        around: Surroundings,
+        around: ServerSetup,
         *,
         namespace: str = "",
         principal: str = "",

@@ -57,7 +57,7 @@ from thoughtgate.stores.tasks import TaskStore
 from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.stdio import protect_stdout
-from thoughtgate.upstream.connect import Surroundings, config_directory, login_access
+from thoughtgate.upstream.connect import ServerSetup, config_directory, login_access
 
 _log: Final = logging.getLogger("thoughtgate.serve")
 
@@ -191,7 +191,7 @@ async def _serve(
     hub = Hub(
         loaded.settings,
         governor,
-        Surroundings(
+        ServerSetup(
             plan.environ,
             config_directory(loaded.path),
             guardian,

@@ -12,7 +12,7 @@ from thoughtgate.hub.parked_calls import Parking
 from thoughtgate.hub.relay import ServerRelay
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.client import Carrier
-from thoughtgate.upstream.connect import Surroundings
+from thoughtgate.upstream.connect import ServerSetup
 from thoughtgate.upstream.health import ServerHealth
 from thoughtgate.upstream.http import HttpUpstream
 from thoughtgate.upstream.http_carrier import HttpCarrier, ParamHeaders
@@ -32,7 +32,7 @@ class Servers(Mapping[str, ServerRelay]):
     """All servers in the config by id, whether they are in the namespace or not."""
 
     def __init__(
-        self, settings: Settings, around: Surroundings, owner: Owner, principal: str = ""
+        self, settings: Settings, around: ServerSetup, owner: Owner, principal: str = ""
     ) -> None:
         """Prepare all servers; shared connections carry the logins of ``principal``, or none."""
         self._principal = principal

@@ -53,7 +53,7 @@ from thoughtgate.telemetry.metric_table import HTTP
 from thoughtgate.telemetry.metrics import Metrics
 from thoughtgate.transports.child_process import Watcher
 from thoughtgate.transports.origin import parse_origin
-from thoughtgate.upstream.connect import Surroundings, config_directory, http_sessions, login_access
+from thoughtgate.upstream.connect import ServerSetup, config_directory, http_sessions, login_access
 from thoughtgate.upstream.login_access import LoginAccess
 
 ANONYMOUS_ID: Final = "upstream"
@@ -86,9 +86,9 @@ class ProxyPlan:
         """The settings in force."""
         return self.loaded.settings
 
-    def surroundings(self, watcher: Watcher | None = None) -> Surroundings:
+    def server_setup(self, watcher: Watcher | None = None) -> ServerSetup:
         """Return the environment of the server; ``watcher`` ends its process with the gate."""
-        return Surroundings(
+        return ServerSetup(
             self.environ,
             config_directory(self.loaded.path),
             watcher,
@@ -280,7 +280,7 @@ class HttpProxy:
             authority.note(record)
             outbox.schedule()
 
-        around = plan.surroundings(self._watcher)
+        around = plan.server_setup(self._watcher)
         upstream = around.open_upstream(plan.server, plan.settings, note)
         location = store_location(plan.loaded, plan.state)
         front = HttpFront(

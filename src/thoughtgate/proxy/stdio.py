@@ -117,7 +117,7 @@ def _run_shim(plan: ProxyPlan) -> int:
     governor = _open(plan)
     principal = principal_of(governor.run, by_agent=True)
     authority = LocalAuthority(governor)
-    command = plan.surroundings().command(plan.server, plan.settings)
+    command = plan.server_setup().command(plan.server, plan.settings)
     argv = [command.command, *command.args]
     return PollLoop(argv, _setup(plan), authority, command.env, principal).run()
 
@@ -281,7 +281,7 @@ async def _serve(plan: ProxyPlan, governor: Governor, stdout: int) -> None:
         authority.note(record)
         outbox.schedule()
 
-    around = plan.surroundings()
+    around = plan.server_setup()
     pool = around.open_pool(plan.server)
     health = ServerHealth(plan.server.id, note)
     carrier = HttpCarrier(pool, tools.of, principal, health)

@@ -20,7 +20,7 @@ from thoughtgate.core.commands import (
     ScreenList,
     Withdraw,
 )
-from thoughtgate.core.elicitation import HoldNotice, Promises
+from thoughtgate.core.elicitation import HoldNotice, RequestStates
 from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskAnswered
 from thoughtgate.core.record_events import AGENT_TO_SERVER, CALL_END, FRAME_REFUSED, MESSAGE, Record
 from thoughtgate.core.server_requests import is_server_key
@@ -255,7 +255,7 @@ class ServiceAuthority:
         del server
         return self.inspects
 
-    def promises(self, server: str, principal: str) -> Promises | None:
+    def request_states(self, server: str, principal: str) -> RequestStates | None:
         """Return None: the session keeps its own states, because the shim lives as long as it does."""
         del server, principal
         return None

@@ -28,7 +28,7 @@ from thoughtgate.upstream.server_log import ServerLog
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ServerSetup:
     """The environment in which every server is reached or started."""
 
     environ: Mapping[str, str]

@@ -111,7 +111,7 @@ class WrapReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class WrapHooks:
     """The functions that the caller of ``wrap`` provides."""
 
     environ: Mapping[str, str]
@@ -133,9 +133,7 @@ class Surroundings:
 class Wrap:
     """One wrapped run of one agent."""
 
-    def __init__(
-        self, plan: Plan, loaded: Loaded, options: WrapOptions, around: Surroundings
-    ) -> None:
+    def __init__(self, plan: Plan, loaded: Loaded, options: WrapOptions, around: WrapHooks) -> None:
         self._plan = plan
         self._loaded = loaded
         self._options = options

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.postgres import PostgresServer
 
-from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX
+from thoughtgate.core.elicitation import STATE_PREFIX, STATE_S
 from thoughtgate.gate.approvals.prompt_seals import CLOCK_S, PromptSeals, open_seals
 from thoughtgate.gate.keys import KeyPlace, KeyRing
 from thoughtgate.stores.open_database import StoreLocation, open_database
@@ -43,7 +43,7 @@ def seals(folder: Path, *, gate: str = "proxy", rules: str = "v1", keys: str = "
 
 
 def state_of(made: PromptSeals) -> str:
-    return made.of("up", "ann").give("", *CALL, AT + PROMISE_S)
+    return made.of("up", "ann").issue("", *CALL, AT + STATE_S)
 
 
 def test_a_state_stands_for_its_call_once(tmp_path: Path) -> None:
@@ -51,15 +51,15 @@ def test_a_state_stands_for_its_call_once(tmp_path: Path) -> None:
     state = state_of(made)
 
     assert state.startswith(STATE_PREFIX)
-    assert made.of("up", "ann").spend(state, *CALL, AT + 1)
-    assert not made.of("up", "ann").spend(state, *CALL, AT + 1)
+    assert made.of("up", "ann").use(state, *CALL, AT + 1)
+    assert not made.of("up", "ann").use(state, *CALL, AT + 1)
 
 
 def test_another_process_of_the_gate_knows_a_state_and_that_it_was_used(tmp_path: Path) -> None:
     state = state_of(seals(tmp_path))
 
-    assert seals(tmp_path).of("up", "ann").spend(state, *CALL, AT)
-    assert not seals(tmp_path).of("up", "ann").spend(state, *CALL, AT)
+    assert seals(tmp_path).of("up", "ann").use(state, *CALL, AT)
+    assert not seals(tmp_path).of("up", "ann").use(state, *CALL, AT)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_another_process_of_the_gate_knows_a_state_and_that_it_was_used(tmp_path
         (("up", "ann"), "tools/call", {**PARAMS, "arguments": {"path": "/b", "n": 1.5}}, AT),
         (("up", "ann"), "tools/call", {**PARAMS, "more": 1}, AT),
         (("up", "ann"), "tools/call", {**PARAMS, "arguments": {"path": "\ud800"}}, AT),
-        (("up", "ann"), *CALL, AT + PROMISE_S + 1),
+        (("up", "ann"), *CALL, AT + STATE_S + 1),
         (("up", "ann"), *CALL, AT - 10),
     ],
 )
@@ -80,14 +80,14 @@ def test_a_state_stands_for_nothing_else(
 ) -> None:
     made = seals(tmp_path)
 
-    assert not made.of(*whose).spend(state_of(made), method, params, at)
+    assert not made.of(*whose).use(state_of(made), method, params, at)
 
 
 def test_a_state_of_another_gate_or_other_rules_stands_for_nothing(tmp_path: Path) -> None:
     state = state_of(seals(tmp_path))
 
-    assert not seals(tmp_path, gate="serve").of("up", "ann").spend(state, *CALL, AT)
-    assert not seals(tmp_path, rules="v2").of("up", "ann").spend(state, *CALL, AT)
+    assert not seals(tmp_path, gate="serve").of("up", "ann").use(state, *CALL, AT)
+    assert not seals(tmp_path, rules="v2").of("up", "ann").use(state, *CALL, AT)
 
 
 def test_gates_with_common_keys_know_each_others_states_and_use_each_once(
@@ -112,11 +112,11 @@ def test_gates_with_common_keys_know_each_others_states_and_use_each_once(
     two = shared(folders[1], "/b")
 
     # The other gate has another path, and the keys in another order.
-    assert two.of("up", "ann").spend(state, *CALL, AT)
-    assert not one.of("up", "ann").spend(state, *CALL, AT)
+    assert two.of("up", "ann").use(state, *CALL, AT)
+    assert not one.of("up", "ann").use(state, *CALL, AT)
     keys.write_text(f"{new}\n")
     retired = shared(tmp_path, "/c")
-    assert not retired.of("up", "ann").spend(state_of(one), *CALL, AT)
+    assert not retired.of("up", "ann").use(state_of(one), *CALL, AT)
     stack.close()
 
 
@@ -126,8 +126,8 @@ def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
     for place in range(len(STATE_PREFIX), len(state)):
         other = "A" if state[place] != "A" else "B"
         altered = state[:place] + other + state[place + 1 :]
-        assert not made.of("up", "ann").spend(altered, *CALL, AT)
-    assert made.of("up", "ann").spend(state, *CALL, AT), "what failed has not used it up"
+        assert not made.of("up", "ann").use(altered, *CALL, AT)
+    assert made.of("up", "ann").use(state, *CALL, AT), "what failed has not used it up"
 
 
 @given(
@@ -136,13 +136,13 @@ def test_every_altered_character_breaks_the_seal(tmp_path: Path) -> None:
 def test_what_was_never_sealed_stands_for_nothing(text: str) -> None:
     made = PromptSeals(lambda: KeyRing([b"k" * 32]), NOTHING_USED, lambda: "v1")
 
-    assert not made.of("up", "ann").spend(STATE_PREFIX + text, *CALL, AT)
+    assert not made.of("up", "ann").use(STATE_PREFIX + text, *CALL, AT)
 
 
 def test_a_call_without_a_canonical_form_gets_no_state(tmp_path: Path) -> None:
     params = {"arguments": {"n": float("nan")}}
 
-    assert seals(tmp_path).of("up", "ann").give("", "tools/call", params, AT) == ""
+    assert seals(tmp_path).of("up", "ann").issue("", "tools/call", params, AT) == ""
 
 
 def test_what_cannot_be_marked_as_used_is_not_used(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_cannot_be_marked_as_used_is_not_used(tmp_path: Path) -> None:
     state = state_of(made)
     database.close()
 
-    assert not made.of("up", "ann").spend(state, *CALL, AT)
+    assert not made.of("up", "ann").use(state, *CALL, AT)
 
 
 class Ahead(UsedPrompts):
@@ -168,5 +168,5 @@ def test_gates_with_different_clocks_agree_when_a_state_expires(tmp_path: Path) 
     state = state_of(slow)
 
     # The slow gate said AT when it was AT + 60 everywhere else.
-    assert not exact.of("up", "ann").spend(state, *CALL, AT + 60 + PROMISE_S + CLOCK_S)
-    assert exact.of("up", "ann").spend(state, *CALL, AT + 60 - CLOCK_S / 2)
+    assert not exact.of("up", "ann").use(state, *CALL, AT + 60 + STATE_S + CLOCK_S)
+    assert exact.of("up", "ann").use(state, *CALL, AT + 60 - CLOCK_S / 2)

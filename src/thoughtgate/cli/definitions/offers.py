@@ -21,7 +21,7 @@ from thoughtgate.gate.open_governor import identity_of, store_location
 from thoughtgate.gate.state_directory import state_directory
 from thoughtgate.stores.pins import server_key
 from thoughtgate.upstream.client import Carrier
-from thoughtgate.upstream.connect import Surroundings, config_directory, login_access
+from thoughtgate.upstream.connect import ServerSetup, config_directory, login_access
 from thoughtgate.upstream.http_carrier import HttpCarrier
 from thoughtgate.upstream.server_log import ServerLog
 from thoughtgate.upstream.stdio_carrier import StdioCarrier
@@ -124,7 +124,7 @@ async def _fetch_all(
 ) -> list[ServerOffer]:
     slots = asyncio.Semaphore(AT_ONCE)
     location = store_location(loaded, state_directory(os.environ))
-    around = Surroundings(
+    around = ServerSetup(
         os.environ,
         config_directory(loaded.path),
         logins=login_access(loaded.settings, location, os.environ, loaded.path or ""),
@@ -144,7 +144,7 @@ async def _fetch_all(
         await around.close()
 
 
-async def _fetch(server: ServerSettings, settings: Settings, around: Surroundings) -> ServerOffer:
+async def _fetch(server: ServerSettings, settings: Settings, around: ServerSetup) -> ServerOffer:
     def carry(log: ServerLog) -> Carrier:
         if server.url:
             return HttpCarrier(around.open_pool(server))

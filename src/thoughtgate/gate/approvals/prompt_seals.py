@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from thoughtgate.core.elicitation import PROMISE_S, STATE_PREFIX, Promises
+from thoughtgate.core.elicitation import STATE_PREFIX, STATE_S, RequestStates
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.keys import KeyPlace, KeyRing
 from thoughtgate.stores.database import Database
@@ -44,9 +44,9 @@ class PromptSeals:
         self._used = used
         self._rules = rules
 
-    def of(self, server: str, principal: str) -> Promises:
+    def of(self, server: str, principal: str) -> RequestStates:
         """Return the states of one principal for one server."""
-        return SealedPromises(self, server, principal)
+        return SealedRequestStates(self, server, principal)
 
     def seal(self, call: list[Any], until: float) -> str:
         """Return a new state for a call; empty if the call has no canonical form."""
@@ -66,7 +66,7 @@ class PromptSeals:
         (until,) = _END.unpack(head[_NONCE_BYTES:])
         at = self._used.time(at)
         # If the clock was set back, a state must not live longer than its maximum.
-        if not at <= until <= at + PROMISE_S + CLOCK_S:
+        if not at <= until <= at + STATE_S + CLOCK_S:
             return False
         try:
             return self._used.mark(head[:_NONCE_BYTES].hex(), until, at)
@@ -85,7 +85,7 @@ class PromptSeals:
         return self._keys
 
 
-class SealedPromises:
+class SealedRequestStates:
     """The states of one principal for one server."""
 
     __slots__ = ("_principal", "_seals", "_server")
@@ -95,12 +95,12 @@ class SealedPromises:
         self._server = server
         self._principal = principal
 
-    def give(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
+    def issue(self, ident: str, method: str, params: dict[str, Any], until: float) -> str:
         """Return a state for a call."""
         del ident
         return self._seals.seal([self._server, self._principal, method, params], until)
 
-    def spend(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
+    def use(self, state: str, method: str, params: dict[str, Any], at: float) -> bool:
         """Tell whether a state stands for a call; it is used up by this."""
         return self._seals.use(state, [self._server, self._principal, method, params], at)
 
