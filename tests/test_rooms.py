@@ -205,6 +205,7 @@ thoughtgate.process.launch
 thoughtgate.process.server_process
 thoughtgate.shim
 thoughtgate.shim.command
+thoughtgate.shim.event_queue
 thoughtgate.shim.service_authority
 thoughtgate.shim.service_connection
 thoughtgate.shim.service_handshake

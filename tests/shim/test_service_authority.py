@@ -35,7 +35,7 @@ from thoughtgate.core.record_events import Record, call_ended, frame_refused, me
 from thoughtgate.gate.clock import now
 from thoughtgate.gate.run_file import RunFile
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
-from thoughtgate.shim import service_authority
+from thoughtgate.shim import event_queue, service_authority
 from thoughtgate.shim.service_authority import ServiceAuthority, connect
 from thoughtgate.shim.service_connection import Link
 from thoughtgate.shim.service_handshake import read_object
@@ -290,7 +290,7 @@ def test_the_end_of_a_call_is_handed_over_at_once_with_what_waits(
     )
     with RawService(lambda _head, _body: reply(b"{}")) as service:
         authority = _open(service.run(), "files", "s")
-        monkeypatch.setattr(service_authority, "monotonic", lambda: moment)
+        monkeypatch.setattr(event_queue, "monotonic", lambda: moment)
         authority.note(_seen())
         authority.rest()
         assert authority.interval_s > 0

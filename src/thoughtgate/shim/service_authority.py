@@ -22,7 +22,7 @@ from thoughtgate.core.commands import (
 )
 from thoughtgate.core.elicitation import HoldNotice, RequestStates
 from thoughtgate.core.events import AnswerInspected, CallJudged, Event, ListScreened, TaskAnswered
-from thoughtgate.core.record_events import AGENT_TO_SERVER, CALL_END, FRAME_REFUSED, MESSAGE, Record
+from thoughtgate.core.record_events import AGENT_TO_SERVER, FRAME_REFUSED, Record
 from thoughtgate.core.server_requests import is_server_key
 from thoughtgate.core.session_replies import (
     MAX_HELD,
@@ -39,6 +39,7 @@ from thoughtgate.gate.run_file import RunFile
 from thoughtgate.gate.session_driver import SessionDriver
 from thoughtgate.gate.task_messages import as_command, told_event
 from thoughtgate.policy.call import APPROVE, DENY, DEVELOPMENT, FORWARD, PRODUCTION, Verdict
+from thoughtgate.shim.event_queue import EventQueue
 from thoughtgate.shim.service_connection import Link
 from thoughtgate.shim.service_handshake import (
     EVALUATE_S,
@@ -53,7 +54,6 @@ from thoughtgate.shim.service_handshake import (
     open_log,
     open_session,
     read_object,
-    seen_bytes,
     server_variables,
     text_in,
     wait_on,
@@ -81,18 +81,6 @@ STOPPED_S: Final = 2 * HEARTBEAT_S
 
 GOODBYE_S: Final = 1.0
 """How long a stopping shim tries to deliver its last events."""
-
-MAX_QUEUED: Final = 20_000
-"""Events queued for the service; beyond this, events of ungated messages are dropped."""
-
-BATCH: Final = 500
-
-HAND_OVER_S: Final = 0.005
-"""Interval between two deliveries of events: under load one request carries many of them.
-
-It is short because of agents that kill their servers after the last answer: if the end of a call
-was not yet delivered, the record says that its outcome is unknown.
-"""
 
 GONE: Final = "the governance service is gone"
 
@@ -131,14 +119,9 @@ class ServiceAuthority:
         """What the agent's program is told about calls that are about to be held."""
         self._client = ""
         self._unanswered: set[RequestId] = set()
-        self._queue: list[Record] = []
-        self._unsent_bytes = 0
-        """Bytes of the messages in the queue that are to be inspected."""
+        self._queue = EventQueue()
         self._late: list[Event] = []
         """Events that the session receives in the next iteration of the loop."""
-        self._handed_at = 0.0
-        self._due_at = 0.0
-        """When the queued events are to be handed over."""
         self._recording = True
         """False while the service cannot write the record: then nothing is forwarded."""
         self._look_at = 0.0
@@ -150,7 +133,7 @@ class ServiceAuthority:
         if self._late:
             return 0.0
         if self._queue and self._events.is_idle:
-            return max(0.0, self._due_at - monotonic())
+            return self._queue.wait_s
         if self._held or self._queue or not (self._calls.is_idle and self._events.is_idle):
             return 0.25
         return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
@@ -205,9 +188,9 @@ class ServiceAuthority:
     def inspect_later(self, driver: SessionDriver, command: InspectLater) -> None:
         """Send the service a message with the next events, or only its size if too much waits."""
         del driver
-        record, size = content_seen(command, self._server, self._session, self._unsent_bytes)
-        self._unsent_bytes += size
-        self._put(record)
+        record, size = content_seen(command, self._server, self._session, self._queue.unsent_bytes)
+        self._queue.unsent_bytes += size
+        self._queue.put(record)
 
     def _inspected(self, command: InspectAnswer, reply: Reply) -> list[Event]:
         body = reply.get("body") if reply is not None else None
@@ -282,8 +265,7 @@ class ServiceAuthority:
                 self.log.record(record)
             else:
                 complain(f"{frame['outcome']}: a frame {frame['direction']}, {frame['check']}")
-        if len(self._queue) < MAX_QUEUED or record.type != MESSAGE:
-            self._put(record)
+        self._queue.put(record)
 
     def flush(self) -> bool:
         """Tell whether frames may be sent; the service records verdicts before it returns them."""
@@ -518,28 +500,12 @@ class ServiceAuthority:
             self.stop_reason = "the run is over"
         return []
 
-    def _put(self, record: Record) -> None:
-        """Queue an event; the end of a call waits only if another delivery was just made.
-
-        Other events wait a moment: if the call ends within it, one request carries them all, and
-        none is under way when the agent has its answer.
-        """
-        if record.type == CALL_END:
-            self._due_at = self._handed_at + HAND_OVER_S
-        elif not self._queue:
-            self._due_at = monotonic() + HAND_OVER_S
-        self._queue.append(record)
-
     def _hand_over(self, *, at_once: bool = False) -> None:
         if not self._queue or not self._events.is_idle:
             return
-        moment = monotonic()
-        if not at_once and len(self._queue) < BATCH and moment < self._due_at:
+        batch = self._queue.take(at_once=at_once)
+        if not batch:
             return
-        self._handed_at = moment
-        batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
-        if self._unsent_bytes:
-            self._unsent_bytes -= seen_bytes(batch)
         told: dict[str, Any] = {
             "server_id": self._server,
             "session_id": self._session,
