@@ -199,7 +199,7 @@ def test_a_modern_agent_asks_its_person_and_makes_the_call_again(tmp_path: Path)
     assert outcomes == ["withdrawn", "approved"]
 
 
-@pytest.mark.prompt_with_state("params-are-bound")
+@pytest.mark.promise("params-are-bound")
 def test_a_prompt_shows_what_else_the_request_carries() -> None:
     assert "Extra" not in prompt_text(an_approval())
     assert '"cwd": "/etc"' in prompt_text(an_approval(extra='{"cwd":"/etc"}'))

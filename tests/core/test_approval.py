@@ -95,7 +95,7 @@ def test_several_people_must_be_different_people() -> None:
     assert twice.status == APPROVED
 
 
-@pytest.mark.prompt_with_state("agent-cannot-approve")
+@pytest.mark.promise("agent-cannot-approve")
 def test_the_prompt_of_an_agent_that_names_no_person_is_none_of_several_people() -> None:
     asked = an_approval(required=2, elicitation=True, principal="bot")
     assert refusal(vote(asked, a_yes("elicitation:bot"), NOW + 1)).kind == "self"
@@ -380,7 +380,7 @@ def test_extra_params_without_a_canonical_form_bind_to_nothing() -> None:
 LONG = json.dumps({"text": "x" * 3000})
 
 
-@pytest.mark.prompt_with_state("approver-sees-every-character")
+@pytest.mark.promise("approver-sees-every-character")
 @pytest.mark.parametrize(
     ("changes", "channel", "is_whole"),
     [

@@ -396,7 +396,7 @@ def test_a_server_cannot_answer_for_a_person() -> None:
     assert not any(isinstance(each, PersonAnswered) for each in session.receive(server(forged)))
 
 
-@pytest.mark.prompt_with_state("params-are-bound")
+@pytest.mark.promise("params-are-bound")
 @pytest.mark.parametrize(
     ("first", "second"),
     [

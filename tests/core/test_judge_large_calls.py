@@ -40,7 +40,7 @@ def _held_large(judge: Judge, arguments: dict[str, Any], *, has_frame: bool) -> 
     return held
 
 
-@pytest.mark.prompt_with_state("held-calls-bounded")
+@pytest.mark.promise("held-calls-bounded")
 @pytest.mark.parametrize("has_frame", [True, False])
 def test_a_large_held_call_is_judged_again_with_its_arguments(*, has_frame: bool) -> None:
     judge = Judge(_policy(ask=APPROVE), "run")
@@ -57,7 +57,7 @@ def test_a_large_held_call_is_judged_again_with_its_arguments(*, has_frame: bool
     assert (settled.verdict.action, settled.verdict.kind) == (DENY, "policy_drift")
 
 
-@pytest.mark.prompt_with_state("held-calls-bounded")
+@pytest.mark.promise("held-calls-bounded")
 def test_a_large_held_call_goes_on_once() -> None:
     judge = Judge(_policy(ask=APPROVE), "run")
     held = _held_large(judge, {"text": "x" * MAX_PARSED}, has_frame=True)
@@ -78,7 +78,7 @@ def test_small_held_calls_keep_their_arguments() -> None:
     assert kept.call.arguments == {"text": "x"}
 
 
-@pytest.mark.prompt_with_state("held-calls-bounded")
+@pytest.mark.promise("held-calls-bounded")
 @pytest.mark.parametrize("has_frame", [True, False])
 def test_a_held_request_that_names_several_things_keeps_only_its_frame(*, has_frame: bool) -> None:
     kinds = frozenset({"elicitation"})

@@ -85,7 +85,7 @@ REQUEST = {"method": "elicitation/create", "params": PROMPT}
 INPUTS = {"inputRequests": {"a": REQUEST, "b": REQUEST}}
 
 
-@pytest.mark.prompt_with_state("held-calls-bounded")
+@pytest.mark.promise("held-calls-bounded")
 @pytest.mark.parametrize(
     ("body", "is_frame"),
     [
@@ -107,7 +107,7 @@ def test_several_requests_in_one_message_get_their_arguments_back(
     assert unpack_calls(tuple(map(without_arguments, calls)), packed) == calls
 
 
-@pytest.mark.prompt_with_state("held-calls-bounded")
+@pytest.mark.promise("held-calls-bounded")
 def test_a_request_of_a_server_gets_its_arguments_back() -> None:
     calls, frame = _several("elicitation/create", {"id": 1, **REQUEST})
     packed = pack_calls(calls[:1], LARGE, frame)

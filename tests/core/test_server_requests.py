@@ -50,7 +50,7 @@ def is_judged(kind: str, name: str) -> Some:
     )
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize(
     ("method", "params", "kind", "name"),
     [
@@ -78,7 +78,7 @@ def test_conditions_see_the_params_without_the_metadata() -> None:
     assert command.named[0].arguments == {"messages": []}
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_a_denied_request_is_answered_to_the_server_alone() -> None:
     session = new_session()
     (
@@ -152,7 +152,7 @@ def test_a_cancellation_of_nothing_is_passed_on(requested: Any) -> None:
     play().when(ServerSent(cancel, 0.0)).then(to_agent(cancel))
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_a_server_may_not_use_an_id_twice_nor_ask_without_end() -> None:
     session = new_session()
     for number in range(MAX_REQUESTS):
@@ -192,7 +192,7 @@ WORDS = {"why": "words"}
 TEXT = "words" * 40
 
 
-@pytest.mark.prompt_with_state("contents-everywhere")
+@pytest.mark.promise("contents-everywhere")
 @pytest.mark.parametrize(
     "said",
     [
@@ -223,7 +223,7 @@ def test_numbers_and_short_tokens_are_passed_on_without_an_inspection() -> None:
     play(session).when(ServerSent(plain, 0.0)).then(to_agent(plain))
 
 
-@pytest.mark.prompt_with_state("contents-everywhere")
+@pytest.mark.promise("contents-everywhere")
 def test_a_request_with_findings_is_answered_to_the_server_alone() -> None:
     session = new_session()
     session.inputs.inspects_notices = True

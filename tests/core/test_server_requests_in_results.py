@@ -43,7 +43,7 @@ def called() -> Playbook:
     return play().when(agent(call(1, "t"))).whatever().when(judged(1, YES)).whatever()
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_the_result_waits_for_the_verdict_on_all_its_requests() -> None:
     def names(command: JudgeCall) -> bool:
         return [one.kind for one in command.named] == ["elicitation", "roots"]
@@ -55,7 +55,7 @@ def test_the_result_waits_for_the_verdict_on_all_its_requests() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_if_they_are_denied_the_agent_gets_an_error_instead() -> None:
     (
         called()
@@ -137,7 +137,7 @@ def judges(kind: str, name: str) -> Some:
     return Some(JudgeCall, lambda command: (kind, name) in [one[:2] for one in command.named])
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize(
     "body",
     [
@@ -156,7 +156,7 @@ def test_an_error_that_carries_elicitations_waits_too(body: Any) -> None:
     called().when(server(answer)).whatever().when(judged(KEY, YES)).then(to_agent(frame(answer), 1))
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize(
     "said",
     [
@@ -172,7 +172,7 @@ def test_requests_are_found_wherever_an_agent_may_find_them(said: Any) -> None:
     called().when(server(body)).then(judges("elicitation", "form"))
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize(
     "inputs",
     [
@@ -188,7 +188,7 @@ def test_input_requests_with_two_readings_do_not_reach_the_agent(inputs: Any) ->
     called().when(server(body)).then(fails(1, "internal_error"))
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_two_spellings_cannot_hide_a_request_behind_another() -> None:
     harmless = {"a": {"method": "ping"}}
     body = result(1, {"InputRequests": INPUTS, "inputRequests": harmless})
@@ -198,7 +198,7 @@ def test_two_spellings_cannot_hide_a_request_behind_another() -> None:
 TASK_NOTICE = notification("notifications/tasks", {"taskId": "t", "inputRequests": INPUTS})
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_a_notification_waits_for_the_verdict_on_its_requests() -> None:
     session = new_session()
     assert not sent_to_agent(session.receive(server(TASK_NOTICE)))
@@ -206,7 +206,7 @@ def test_a_notification_waits_for_the_verdict_on_its_requests() -> None:
     assert sent_to_agent(session.receive(judged(KEY, YES))) == [frame(TASK_NOTICE)]
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_a_notification_whose_requests_are_denied_is_dropped_on_record() -> None:
     session = new_session()
     session.receive(server(TASK_NOTICE))
@@ -216,7 +216,7 @@ def test_a_notification_whose_requests_are_denied_is_dropped_on_record() -> None
     assert ended.body["error"]["kind"] == "governance_denied"
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 def test_a_server_cannot_make_notifications_wait_without_end() -> None:
     session = new_session()
     for _ in range(MAX_REQUESTS):

@@ -49,7 +49,7 @@ def test_a_change_that_tightens_is_in_force_at_once_and_on_record(scene: Scene) 
     assert scene.questions() == []
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_a_change_that_loosens_waits_for_a_person(strict: Scene) -> None:
     strict.write(FORWARD)
 
@@ -115,7 +115,7 @@ def test_while_a_change_waits_the_stricter_verdict_of_both_counts(tmp_path: Path
     scene.close()
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_nobody_answering_leaves_both_in_force_and_a_request_asks_again(strict: Scene) -> None:
     strict.write(f"{FORWARD}approval: {{default: {{on_timeout: approve}}}}\n")
     late = now() + 3600
@@ -163,7 +163,7 @@ def test_a_change_that_tightens_applies_while_another_one_waits(tmp_path: Path) 
     scene.close()
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 @pytest.mark.parametrize("by", ["agent:me", "elicitation:me", "system:on_timeout", "grant:x"])
 def test_an_agent_cannot_accept_a_policy(strict: Scene, by: str) -> None:
     strict.write(f"{FORWARD}approval: {{default: {{allow_elicitation: true}}}}\n")
@@ -176,7 +176,7 @@ def test_an_agent_cannot_accept_a_policy(strict: Scene, by: str) -> None:
     assert strict.action() == "deny"
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_the_approvers_of_the_old_policy_decide(tmp_path: Path) -> None:
     approval = "approval: {default: {approvers: [ann], required: 1}}\n"
     scene = Scene(tmp_path, DENY + approval)
@@ -191,7 +191,7 @@ def test_the_approvers_of_the_old_policy_decide(tmp_path: Path) -> None:
     scene.close()
 
 
-@pytest.mark.prompt_with_state("no-blinding-reload")
+@pytest.mark.promise("no-blinding-reload")
 def test_more_masking_waits_and_does_not_hide_its_own_question(strict: Scene) -> None:
     strict.write(f'{DENY}redact: {{patterns: [".*"]}}\n')
 
@@ -232,7 +232,7 @@ def test_a_gate_that_notices_later_takes_what_was_accepted_meanwhile(tmp_path: P
     other.close()
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_what_was_accepted_before_the_run_cannot_be_brought_back(tmp_path: Path) -> None:
     scene = Scene(tmp_path, FORWARD)
     scene.accept()
@@ -263,7 +263,7 @@ def test_tightening_moves_on_what_later_gates_compare_with(scene: Scene) -> None
     assert scene.accepted() == DENY
 
 
-@pytest.mark.prompt_with_state("no-loosening-restart")
+@pytest.mark.promise("no-loosening-restart")
 def test_an_agents_own_gate_moves_nothing_on(tmp_path: Path) -> None:
     # The agent chooses the variables of its gate: what tightens there may loosen elsewhere.
     scene = Scene(tmp_path, environ={"THOUGHTGATE_ACTIVE": "1", "WHAT": "deny"})
@@ -297,7 +297,7 @@ def test_reload_auto_applies_what_loosens(tmp_path: Path) -> None:
     scene.close()
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_the_new_file_cannot_say_that_it_needs_no_question(strict: Scene) -> None:
     strict.write(f"{FORWARD}reload: auto\n")
 
@@ -327,7 +327,7 @@ def test_the_development_profile_takes_every_valid_file(tmp_path: Path) -> None:
     scene.close()
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_another_profile_in_the_file_waits_and_needs_a_restart(strict: Scene) -> None:
     strict.write(f"{DENY}profile: development\n")
 
@@ -441,7 +441,7 @@ def test_a_file_with_the_same_text_changes_nothing(scene: Scene) -> None:
     assert scene.watch.reload(now()) == "unchanged"
 
 
-@pytest.mark.prompt_with_state("no-silent-loosening")
+@pytest.mark.promise("no-silent-loosening")
 def test_a_changed_cedar_policy_waits_and_both_are_asked(tmp_path: Path) -> None:
     cedar = tmp_path / "p.cedar"
     cedar.write_text("permit(principal, action, resource);", "utf-8")

@@ -334,7 +334,7 @@ def test_a_cancelled_call_is_withdrawn_everywhere_and_its_caller_is_told() -> No
     assert caller.forwarded == []
 
 
-@pytest.mark.prompt_with_state("caller-must-wait")
+@pytest.mark.promise("caller-must-wait")
 def test_a_call_whose_caller_left_is_not_made() -> None:
     bench = _Bench(APPROVE)
     caller = bench.call(1)

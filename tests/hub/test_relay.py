@@ -164,7 +164,7 @@ def test_a_response_that_nobody_asked_for_is_dropped_and_recorded(tmp_path: Path
     assert checks == ["unknown_response"]
 
 
-@pytest.mark.prompt_with_state("serve-unlisted-names")
+@pytest.mark.promise("serve-unlisted-names")
 @pytest.mark.parametrize("way", ["hidelist", "nolist"])
 def test_a_tool_that_no_list_has_shown_is_not_called(tmp_path: Path, way: str) -> None:
     with serving(tmp_path, {"bad": odd(way, timeout="1s"), "good": sample()}) as hub:
@@ -185,7 +185,7 @@ def test_a_tool_that_no_list_has_shown_is_not_called(tmp_path: Path, way: str) -
     ] * 2
 
 
-@pytest.mark.prompt_with_state("serve-unlisted-names")
+@pytest.mark.promise("serve-unlisted-names")
 def test_a_call_is_made_once_its_list_is_there(tmp_path: Path) -> None:
     with serving(tmp_path, {"odd": odd("chatty")}) as hub:
         hub.open()

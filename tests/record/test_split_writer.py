@@ -45,7 +45,7 @@ def test_a_quiet_run_has_one_file_in_the_order_in_which_things_happened(tmp_path
     assert not traffic_path(path).exists()
 
 
-@pytest.mark.prompt_with_state("traffic-cannot-erase-calls")
+@pytest.mark.promise("traffic-cannot-erase-calls")
 def test_a_flood_of_traffic_rotates_only_its_own_file(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     writer = split(path, share=5000, rotate_bytes=20_000, keep=2)
@@ -146,7 +146,7 @@ def request_of_server(number: int, kind: str = "sampling") -> list[Record]:
     return [start._replace(body={**start.body, "call": said}), *rest]
 
 
-@pytest.mark.prompt_with_state("traffic-cannot-erase-calls")
+@pytest.mark.promise("traffic-cannot-erase-calls")
 @pytest.mark.parametrize("kind", ["sampling", "elicitation", "roots"])
 def test_a_flood_of_a_servers_requests_rotates_no_call_away(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "audit.jsonl"

@@ -110,7 +110,7 @@ def test_an_approval_is_found_by_the_beginning_of_its_id(store: ApprovalStore) -
         refused(store.get(wrong), "unknown")
 
 
-@pytest.mark.prompt_with_state("keys-never-change-meaning")
+@pytest.mark.promise("keys-never-change-meaning")
 def test_a_beginning_that_a_closed_request_has_too_means_none(store: ApprovalStore) -> None:
     put_approval(store, id="abc234", call_id="1")
     decide(store, "abc234", a_yes())
@@ -171,7 +171,7 @@ def test_what_nobody_waits_for_does_not_count_against_a_limit(store: ApprovalSto
 # Deciding and using.
 
 
-@pytest.mark.prompt_with_state("approval-is-exact")
+@pytest.mark.promise("approval-is-exact")
 def test_an_approval_is_used_once(store: ApprovalStore) -> None:
     asked = put_approval(store)
     refused(store.use(asked.id, asked.digest, NOW), "too_late")

@@ -331,7 +331,7 @@ def test_a_status_that_does_not_exist_is_an_error(
     assert gate.call("echo").json["error"]["code"] == -32000
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize("ident", [None, 1, 99, "x"])
 def test_an_error_about_no_request_asks_the_agent_nothing_unjudged(
     tmp_path: Path, ident: object
@@ -347,7 +347,7 @@ def test_an_error_about_no_request_asks_the_agent_nothing_unjudged(
         assert b"example.com" not in answer.body
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize("body", [SAMPLING, {"jsonrpc": "2.0", "error": ELICITATION}, [SAMPLING]])
 def test_an_error_about_a_notification_asks_the_agent_nothing(
     gate: Gate, upstream: HttpUpstream, body: object
@@ -364,7 +364,7 @@ def test_an_error_about_a_notification_says_why(gate: Gate, upstream: HttpUpstre
     assert (answer.status, answer.json) == (400, body)
 
 
-@pytest.mark.prompt_with_state("server-requests")
+@pytest.mark.promise("server-requests")
 @pytest.mark.parametrize(
     "before", [b"\xef\xbb\xbf", event({"jsonrpc": "2.0", "id": 7, "result": 1})]
 )

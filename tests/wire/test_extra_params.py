@@ -66,7 +66,7 @@ def test_a_plain_call_has_nothing_extra(method: str, params: dict[str, Any]) -> 
     assert extra_params(method, params) is None
 
 
-@pytest.mark.prompt_with_state("params-are-bound")
+@pytest.mark.promise("params-are-bound")
 @pytest.mark.parametrize(
     ("method", "more"),
     [
@@ -102,7 +102,7 @@ def test_bookkeeping_beside_an_extra_member_of_meta_is_left_out() -> None:
     assert extra_params("tools/call", params) == {"_meta": {"com.example/root": "/etc"}}
 
 
-@pytest.mark.prompt_with_state("params-are-bound")
+@pytest.mark.promise("params-are-bound")
 @pytest.mark.parametrize(
     ("key", "value"),
     [

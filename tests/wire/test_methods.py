@@ -111,7 +111,7 @@ REQUESTS: dict[str, Callable[[str], dict[str, Any]]] = {
 """Params of each gated method with a name in them."""
 
 
-@pytest.mark.prompt_with_state("readings-uri")
+@pytest.mark.promise("readings-uri")
 @pytest.mark.parametrize("method", REQUESTS)
 @pytest.mark.parametrize(
     "name",
@@ -154,7 +154,7 @@ def test_the_passthrough_list_is_neither_gated_nor_filtered() -> None:
         assert not is_variant(method)
 
 
-@pytest.mark.prompt_with_state("one-reading")
+@pytest.mark.promise("one-reading")
 @pytest.mark.parametrize("method", ["tools/call\0", "TOOLS/list \0x", "tools/call\0/call"])
 def test_a_method_that_a_reader_in_c_takes_for_a_gated_one_is_a_variant(method: str) -> None:
     assert is_variant(method)

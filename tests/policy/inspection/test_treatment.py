@@ -144,7 +144,7 @@ def test_what_is_held_cannot_hide_behind_what_is_redacted() -> None:
     assert treated.action == "hold"
 
 
-@pytest.mark.prompt_with_state("contents-everywhere")
+@pytest.mark.promise("contents-everywhere")
 @pytest.mark.parametrize("part", ["result", "params"])
 def test_members_that_mean_nothing_to_json_rpc_are_left_out(part: str) -> None:
     body = {"jsonrpc": "2.0", "id": 1, part: {"x": "plain"}}
