@@ -102,7 +102,9 @@ class HttpPool:
         self.route: Route | None = None
         """Another way for requests, if the server speaks another transport."""
         own = _render_headers(self.options.headers)
-        authority = self.origin.authority.encode("idna")
+        name = self.origin.authority
+        # The codec for other names takes milliseconds to load.
+        authority = name.encode("ascii" if name.isascii() else "idna")
         self._shared = b"host: %b\r\n%b" % (authority, own)
         self._prefix = b""
         """What precedes the path in a request: a proxy for http needs the whole URL."""
