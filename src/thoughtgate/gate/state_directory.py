@@ -75,6 +75,25 @@ def write_private_file(path: str, text: str) -> None:
     os.replace(temporary, path)
 
 
+def write_once(path: str, content: bytes) -> None:
+    """Create a private file with its content, unless it exists; readers never see a part of it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    temporary = f"{path}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(content)
+    try:
+        # A hard link fails if the file exists, so processes that start at once agree on one.
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(temporary)
+
+
 def read_private_file(path: str, limit: int) -> bytes:
     """Return the first ``limit`` bytes of a file that only its owner can read.
 
