@@ -150,7 +150,7 @@ def _key(line: bytes) -> bytes | None:
 
 def load_key(state: str) -> bytes:
     """Return the sealing key from the state directory; a temporary one if it cannot be stored."""
-    path = os.path.join(state, KEY_FILE)
+    path = str(Path(state, KEY_FILE))
     made = os.urandom(_KEY_BYTES)
     try:
         write_once(path, made)

@@ -86,9 +86,8 @@ class RequestCheckMiddleware:
         """Serve one request, or reject it."""
         if scope["type"] != "http":
             return
-        if self._scheme:
-            # Redirects, such as from a path with a slash at its end, lead to the public address.
-            scope = {**scope, "scheme": self._scheme}
+        # Redirects, such as from a path with a slash at its end, lead to the public address.
+        scope = {**scope, "scheme": self._scheme or scope["scheme"]}
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
