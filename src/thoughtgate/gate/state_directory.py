@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.directory_owners import require_own_path
 
 OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
 """Variables that belong to the gate; a server never inherits them."""
@@ -47,6 +48,7 @@ def ensure_directory(path: str) -> str:
         StoreError: it cannot be created.
     """
     try:
+        require_own_path(path)
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
         # The sticky bit marks directories such as /tmp, which must not be made private.
