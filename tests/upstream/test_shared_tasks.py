@@ -66,10 +66,11 @@ def test_a_task_is_used_only_by_the_principal_that_got_it(created: dict[str, Any
         for other in ({"taskId": "t"}, {"taskId": "u"}, {"taskId": 1}, {}):
             assert not tasks.may_use(bob, method, other)
     assert tasks.may_use(bob, "tools/call", {"taskId": "t"})
-    for wanted in (["t"], "t", [["t"]]):
-        assert not tasks.may_use(bob, LISTEN, {"notifications": {"taskIds": wanted}})
-    for wanted in ({"notifications": {"taskIds": ["t"]}}, {"notifications": 1}, {}):
-        assert tasks.may_use(ann, LISTEN, wanted)
+    odd: list[Any] = [["t"], "t", [["t"]]]
+    for named in odd:
+        assert not tasks.may_use(bob, LISTEN, {"notifications": {"taskIds": named}})
+    plain: list[dict[str, Any]] = [{"notifications": {"taskIds": ["t"]}}, {"notifications": 1}, {}]
+    assert all(tasks.may_use(ann, LISTEN, params) for params in plain)
 
 
 def test_a_list_has_the_tasks_of_its_session() -> None:
@@ -180,7 +181,7 @@ def test_answers_that_no_server_should_give_make_no_owner(tmp_path: Path) -> Non
         tasks = StoredTasks(ServerTaskStore(database), "up")
         for answer in (b"no JSON", b"[1]", b'{"result": 5}', b'{"result": {"task": 1}}'):
             tasks.answered("ann", answer)
-        for odd in ({}, {"result": []}, {"result": {"tasks": 5}}):
-            assert tasks.listed("ann", odd) == odd
+        odd: list[dict[str, Any]] = [{}, {"result": []}, {"result": {"tasks": 5}}]
+        assert [tasks.listed("ann", one) for one in odd] == odd
     tasks.answered("ann", b'{"result": {"taskId": "t"}}')  # the store is closed
     assert not tasks.may_use("ann", "tasks/get", {"taskId": "t"})

@@ -251,7 +251,11 @@ class Governance:
         call_id, approve = string_of(body, "task_id"), body.get("approve")
         if self._held.is_of(call_id, session) and isinstance(approve, bool):
             reason = string_of(body, "reason")[:MAX_REASON]
-            self.governor.approvals.answer(PersonAnswered(call_id, approve, reason, now()))
+            answer = PersonAnswered(call_id, approve, reason, now())
+            definition = body.get("definition")
+            if isinstance(definition, str):
+                answer = answer._replace(definition=definition)
+            self.governor.approvals.answer(answer)
 
     async def settle(self) -> None:
         """Poll once for new decisions, and wake the requests that wait for them."""
