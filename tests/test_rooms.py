@@ -209,6 +209,8 @@ thoughtgate.shim.event_queue
 thoughtgate.shim.service_authority
 thoughtgate.shim.service_connection
 thoughtgate.shim.service_handshake
+thoughtgate.stores
+thoughtgate.stores.directory_owners
 thoughtgate.transports
 thoughtgate.transports.nonblocking_writer
 thoughtgate.wire

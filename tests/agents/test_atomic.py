@@ -8,6 +8,7 @@ import pytest
 
 from thoughtgate.agents.atomic import (
     digest,
+    foreign_link,
     read_or_none,
     remove_temporaries,
     replace_file,
@@ -131,3 +132,19 @@ def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path) ->
         (tmp_path / name).touch()
     remove_temporaries(tmp_path, 12)
     assert sorted(one.name for one in tmp_path.iterdir()) == [".thoughtgate-123-ab.tmp", "c.json"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_link_of_another_user_is_found_wherever_it_is(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "c.json").write_bytes(b"old")
+    (tmp_path / "mine").symlink_to("real")
+    (tmp_path / "theirs").symlink_to(tmp_path / "real")
+    (tmp_path / "through").symlink_to("mine/../theirs/c.json")
+    (tmp_path / "circle").symlink_to("circle")
+    os.chown(tmp_path / "theirs", 12345, 23456, follow_symlinks=False)
+
+    assert foreign_link(tmp_path / "mine" / "c.json") is None
+    assert foreign_link(tmp_path / "circle" / "c.json") is None
+    assert foreign_link(tmp_path / "theirs" / "c.json") == tmp_path / "theirs"
+    assert foreign_link(tmp_path / "through") == tmp_path / "theirs"

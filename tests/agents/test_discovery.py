@@ -373,6 +373,17 @@ def test_a_file_with_a_second_name_is_warned_of(scene: Scene) -> None:
     assert "has 2 hard links" in str(plan.warnings[0])
 
 
+@pytest.mark.promise("config-restored")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_link_of_another_user_chooses_no_config(scene: Scene) -> None:
+    scene.write(scene.top / "other.json", {"mcpServers": {"a": server()}})
+    scene.desktop.parent.mkdir(parents=True, exist_ok=True)
+    scene.desktop.symlink_to(scene.top / "other.json")
+    assert _statuses(scene.plan()) == {"user:a": "governed"}
+    os.chown(scene.desktop, 12345, 23456, follow_symlinks=False)
+    assert "belongs to another user" in _problem(scene.plan())
+
+
 def test_a_file_beyond_every_measure_is_refused(scene: Scene) -> None:
     scene.write(scene.desktop, "{}")
     with scene.desktop.open("r+b") as file:

@@ -6,6 +6,7 @@ from thoughtgate.analysis.replay import RecordedCall, replay
 from thoughtgate.config.build import build_policy
 from thoughtgate.config.load import load_settings
 from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.errors import visible
 from thoughtgate.policy.call import Call
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.starter import STARTER_TEXT
@@ -101,6 +102,15 @@ def test_a_name_cannot_write_a_line_of_its_own(end: str, decision: str) -> None:
     assert settings.approval["default"].on_timeout == "deny"
     verdicts = [one.decision for one in replay([named], build_policy(settings))]
     assert verdicts == [decision]
+
+
+def test_every_character_of_a_proposed_name_can_be_seen() -> None:
+    named = recorded("x\u202e\u200b\u00a0\U000e0041é")
+    text = propose(observe([named], STARTER), "")
+    assert '"x\\u202e\\u200b\\u00a0\\U000e0041é"' in text
+    assert visible(text, "\n") == text
+    policy = build_policy(load_settings(text, file="x.yaml", env={}, read_text=str))
+    assert [one.decision for one in replay([named], policy)] == ["ALLOW"]
 
 
 def test_a_masked_name_is_not_proposed() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from thoughtgate.analysis import lint as lint_module
 from thoughtgate.analysis.lint import lint
 from thoughtgate.config.load import load_settings
 from thoughtgate.config.parse import parse
@@ -32,6 +33,8 @@ def rules(*lines: str) -> list[tuple[str, str, int]]:
         ("{words: [a, b], action: forward}", "{words: [a], action: deny}"),
         ("{tool: x, when: {a: 1}, action: deny}", "{tool: x, when: {a: 1}, action: deny}"),
         ("{tool: '*[ab]', action: forward}", "{tool: '*[ab]', action: deny}"),
+        ("{tool: [y, x], action: forward}", "{tool: [x, y], action: deny}"),
+        ("{tool: [y, 'x*'], action: forward}", "{tool: [xx, y], action: deny}"),
     ],
 )
 def test_a_rule_behind_a_wider_one_can_never_match(first: str, second: str) -> None:
@@ -55,6 +58,30 @@ def test_a_rule_behind_a_wider_one_can_never_match(first: str, second: str) -> N
 )
 def test_a_rule_that_may_match_is_left_alone(first: str, second: str) -> None:
     assert rules(first, second) == []
+
+
+def test_the_first_rule_that_takes_every_call_is_named() -> None:
+    lines = (
+        "{tool: 'x*', action: forward}",
+        "{tool: x, action: deny}",
+        "{tool: x, action: approve}",
+    )
+    text = "schema: 1\ndefault: deny\nrules:\n" + "".join(f"- {line}\n" for line in lines)
+    for config in (text, text.replace("'x*'", "x")):
+        settings = load_settings(config, file="t.yaml", env={}, read_text=lambda _: "")
+        found = lint(settings, parse(config, file="t.yaml"), "t.yaml")
+
+        assert ["(forward)" in one.problem.message for one in found] == [True, True]
+
+
+def test_comparing_many_rules_ends_and_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = [f"{{tool: t{number}, action: deny}}" for number in range(12)]
+    monkeypatch.setattr(lint_module, "MAX_COMPARED", 10)
+
+    assert rules(*exact, "{tool: t3, action: forward}") == [("error", "rules[12]", 16)]
+    assert rules(*[one.replace("t1", "'t1*'") for one in exact][:5]) == []
+    patterns = [f"{{tool: 't{number}_*', action: deny}}" for number in range(6)]
+    assert rules(*patterns) == [("warning", "rules[5]", 9)]
 
 
 def test_a_server_that_only_an_agents_config_has_is_no_mistake() -> None:

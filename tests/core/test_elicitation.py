@@ -373,7 +373,9 @@ def test_not_more_states_are_kept_than_anybody_needs() -> None:
     prompts.states = kept = SessionStates()
     body = {"id": 1, "method": "tools/call", "params": {"name": "x", "_meta": META}}
     for number in range(MAX_STATES + 5):
-        assert prompts.prompt_with_state(1, message(body), f"{IDENT}{number}", "x", 1.0)
+        assert prompts.prompt_with_state(
+            PersonAsked(1, f"{IDENT}{number}", "x", 1.0), message(body)
+        )
 
     assert len(kept) == MAX_STATES
 
@@ -412,7 +414,7 @@ def test_a_state_does_not_stand_for_a_call_that_differs_anywhere(
     first = {**first, "_meta": META}
     second = {**second, "_meta": {**META, **second.get("_meta", {})}}
     asking = message({"id": 1, "method": "tools/call", "params": first})
-    (command,) = prompts.prompt_with_state(1, asking, IDENT, "Run it?", 1.0)
+    (command,) = prompts.prompt_with_state(PersonAsked(1, IDENT, "Run it?", 1.0), asking)
     assert isinstance(command, ToAgent)
     state = json.loads(command.data)["result"]["requestState"]
     answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
@@ -429,11 +431,29 @@ def test_a_state_stands_for_the_call_with_other_bookkeeping() -> None:
     prompts.states = kept
     params = {"name": "x", "_meta": {**META, "progressToken": 1}}
     asking = message({"id": 1, "method": "tools/call", "params": params})
-    (command,) = prompts.prompt_with_state(1, asking, IDENT, "Run it?", 1.0)
+    (command,) = prompts.prompt_with_state(PersonAsked(1, IDENT, "Run it?", 1.0), asking)
     assert isinstance(command, ToAgent)
     state = json.loads(command.data)["result"]["requestState"]
     answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
     params = {**params, "_meta": {**META, "progressToken": 2}}
     more = {"requestState": state, "inputResponses": answers}
     repeated = message({"id": 2, "method": "tools/call", "params": {**params, **more}})
-    assert prompts.take_state(repeated, 2.0)[1] == (True, "")
+    assert prompts.take_state(repeated, 2.0)[1] == (True, "", "")
+
+
+def test_a_state_names_the_definition_of_the_tool_and_cannot_be_given_another() -> None:
+    prompts = Elicitations()
+    params: dict[str, Any] = {"name": "x", "_meta": META}
+    asking = message({"id": 1, "method": "tools/call", "params": params})
+    answers = {"thoughtgate": {"action": "accept", "content": {"decision": "approve"}}}
+    found = []
+    for old, new in ((".d1", ".d1"), (".d1", ".d2"), (".d1", "")):
+        asked = PersonAsked(1, IDENT, "Run it?", 1.0, definition="d1")
+        (command,) = prompts.prompt_with_state(asked, asking)
+        assert isinstance(command, ToAgent)
+        state = json.loads(command.data)["result"]["requestState"].replace(old, new)
+        more = {"requestState": state, "inputResponses": answers}
+        repeated = message({"id": 2, "method": "tools/call", "params": {**params, **more}})
+        found.append(prompts.take_state(repeated, 2.0)[1])
+
+    assert found == [(True, "", "d1"), None, None]

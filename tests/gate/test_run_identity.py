@@ -105,6 +105,13 @@ def test_the_host_keeps_its_id(tmp_path: Path) -> None:
     assert (tmp_path / "host-id").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_host_id_is_never_empty(tmp_path: Path) -> None:
+    # As a gate of an earlier version leaves it between its creation and its content.
+    (tmp_path / "host-id").touch()
+
+    assert host_id(str(tmp_path))
+
+
 def test_a_host_without_a_place_to_keep_it_gets_an_id_all_the_same(tmp_path: Path) -> None:
     assert host_id(str(tmp_path / "missing"))
 

@@ -10,6 +10,7 @@ from thoughtgate.gate.state_directory import (
     ensure_directory,
     server_environment,
     state_directory,
+    write_once,
     write_private_file,
 )
 
@@ -79,3 +80,15 @@ def test_a_private_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert path.read_text() == "two"
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_is_written_once_is_never_seen_in_part_or_changed(tmp_path: Path) -> None:
+    path = tmp_path / "id"
+    write_once(str(path), b"first")
+    first = path.stat().st_ino
+    write_once(str(path), b"second")
+
+    assert path.read_bytes() == b"first"
+    assert path.stat().st_ino == first
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]

@@ -130,6 +130,16 @@ def test_an_agent_cannot_forge_cedar_values(arguments: dict[str, Any]) -> None:
     assert not decide(named, arguments).permitted
 
 
+def test_a_number_beyond_all_others_denies() -> None:
+    decision = decide("context.arguments has a", {"a": float("inf")})
+
+    assert (decision.permitted, decision.reason) == (
+        False,
+        "a number of the call is too large for Cedar",
+    )
+    assert decide("context.arguments has a", {"a": 10**400}).permitted
+
+
 def test_a_permit_that_asks_beats_one_that_does_not() -> None:
     policies = engine(
         'permit(principal, action, resource); @id("a") @approval("ops") permit(principal, action, resource);'

@@ -85,3 +85,31 @@ def test_a_token_that_is_not_in_the_policy_points_to_its_beginning() -> None:
 def test_an_annotation_that_would_ask_nobody_is_a_problem(text: str, told: str) -> None:
     _, problems = read_sources([CedarSource("p.cedar", text)])
     assert [told in one.message for one in problems] == [True]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(" * 150 + "true" + ")" * 150,
+        "[" * 150 + "]" * 150 + " == []",
+        '{"a": ' * 150 + "1" + "}" * 150 + " == 1",
+        "if true then " * 150 + "true" + " else false" * 150,
+        " || ".join(["true"] * 1500),
+        "context" + ".a" * 1500,
+        "context has " + ".".join("a" * 3002),
+    ],
+)
+def test_a_policy_that_would_exhaust_the_stack_is_refused(condition: str) -> None:
+    policy = "permit(principal, action, resource) when { true };\n"
+    _, problems = read(policy + policy.replace("true", condition))
+
+    assert problems == [(2, cedar_text.TOO_DEEP)]
+
+
+def test_a_deep_but_usual_policy_is_read() -> None:
+    condition = (
+        "(" * 80 + " || ".join(["context.tool like 'x*'".replace("'", '"')] * 200) + ")" * 80
+    )
+    _, problems = read(f"permit(principal, action, resource) when {{ {condition} }};" * 3)
+
+    assert problems == []

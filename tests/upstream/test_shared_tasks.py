@@ -3,14 +3,21 @@
 import json
 import socket
 import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.support.http_gate import Gate, read_until
+from tests.support.http_gate import Gate, config_for, read_until
+from tests.support.http_upstream import HttpUpstream, Received, Reply, result
+from tests.support.sign_in import AUDIENCE, ISSUER, running_issuer, token
 
 from thoughtgate.gate.session_driver import SessionDriver
-from thoughtgate.upstream.shared_tasks import RELATED, SharedTasks
+from thoughtgate.stores.open_database import StoreLocation, open_database
+from thoughtgate.stores.server_tasks import ServerTaskStore
+from thoughtgate.upstream.shared_tasks import RELATED, SharedTasks, StoredTasks
+from thoughtgate.wire.methods import LISTEN
 
 SERVER = """
 import json, sys
@@ -59,6 +66,11 @@ def test_a_task_is_used_only_by_the_principal_that_got_it(created: dict[str, Any
         for other in ({"taskId": "t"}, {"taskId": "u"}, {"taskId": 1}, {}):
             assert not tasks.may_use(bob, method, other)
     assert tasks.may_use(bob, "tools/call", {"taskId": "t"})
+    odd: list[Any] = [["t"], "t", [["t"]]]
+    for named in odd:
+        assert not tasks.may_use(bob, LISTEN, {"notifications": {"taskIds": named}})
+    plain: list[dict[str, Any]] = [{"notifications": {"taskIds": ["t"]}}, {"notifications": 1}, {}]
+    assert all(tasks.may_use(ann, LISTEN, params) for params in plain)
 
 
 def test_a_list_has_the_tasks_of_its_session() -> None:
@@ -114,3 +126,62 @@ def test_an_agent_sees_no_task_of_another(tmp_path: Path) -> None:
         assert _ask(gate, mine, "tasks/result", named)["result"]["content"] == "private"
         unknown = _ask(gate, mine, "tasks/result", {"taskId": "task-9"})
         assert unknown["error"]["data"]["kind"] == "task_not_found"
+
+
+def _answers_as_a_server_with_tasks(received: Received) -> Reply:
+    message = received.message
+    if received.method != "POST" or "id" not in message:
+        return Reply(202)
+    method, params = message["method"], message.get("params") or {}
+    if method == "tools/call":
+        made = {"taskId": params["arguments"]["task"], "status": "working"}
+        return result(received, {"task": made} if "task" in params else made)
+    if method == "tasks/list":
+        listed = [{"taskId": each, "status": "working"} for each in ("of-ann", "of-bob", "early")]
+        return result(received, {"tasks": listed})
+    return result(received, {"content": "private", **params})
+
+
+def test_a_task_of_a_server_over_http_belongs_to_the_principal_that_got_it(tmp_path: Path) -> None:
+    with HttpUpstream(_answers_as_a_server_with_tasks) as server, running_issuer() as issuer:
+        config = config_for(
+            server.url,
+            "listen:\n  transport: http\n  auth:\n    type: jwt\n"
+            f"    jwks_url: {issuer.url}\n    issuer: {ISSUER}\n    audience: {AUDIENCE}\n",
+        )
+        for is_new in (True, False):  # a gate that starts again knows the owners
+            with Gate(tmp_path, config) as gate:
+                ann, bob = (
+                    partial(_ask, gate, {"authorization": f"Bearer {token(sub=name)}"})
+                    for name in ("ann", "bob")
+                )
+                if is_new:
+                    ann("tools/call", {"name": "x", "arguments": {"task": "of-ann"}, "task": {}})
+                    bob("tools/call", {"name": "x", "arguments": {"task": "of-bob"}})
+                    # A server cannot hand a task over by giving its id to another principal.
+                    bob("tools/call", {"name": "x", "arguments": {"task": "of-ann"}})
+                before = len(server.received)
+                for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
+                    for ident in ("of-ann", "early", 5, None):
+                        refused = bob(method, {"taskId": ident})["error"]
+                        assert refused["data"]["kind"] == "task_not_found"
+                for wanted in (["of-bob", "of-ann"], "of-ann"):
+                    said = {"notifications": {"taskIds": wanted}}
+                    assert "error" in bob("subscriptions/listen", said)
+                assert len(server.received) == before
+                for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
+                    assert ann(method, {"taskId": "of-ann"})["result"]["content"] == "private"
+                for who, own in ((ann, "of-ann"), (bob, "of-bob")):
+                    listed = who("tasks/list", {})["result"]["tasks"]
+                    assert [one["taskId"] for one in listed] == [own]
+
+
+def test_answers_that_no_server_should_give_make_no_owner(tmp_path: Path) -> None:
+    with closing(open_database(StoreLocation(tmp_path))) as database:
+        tasks = StoredTasks(ServerTaskStore(database), "up")
+        for answer in (b"no JSON", b"[1]", b'{"result": 5}', b'{"result": {"task": 1}}'):
+            tasks.answered("ann", answer)
+        odd: list[dict[str, Any]] = [{}, {"result": []}, {"result": {"tasks": 5}}]
+        assert [tasks.listed("ann", one) for one in odd] == odd
+    tasks.answered("ann", b'{"result": {"taskId": "t"}}')  # the store is closed
+    assert not tasks.may_use("ann", "tasks/get", {"taskId": "t"})

@@ -21,6 +21,9 @@ PRIVATE: Final = 0o600
 TEMPORARY: Final = ".thoughtgate-"
 """The beginning of the names of temporary files."""
 
+_MAX_PARTS: Final = 10_000
+"""More parts than a path and the links in it can have; links in a circle never end."""
+
 MAX_READ: Final = 256 * 1024 * 1024
 """Maximum bytes of a file that is read: more than a config that grew while it was wrapped."""
 
@@ -58,6 +61,24 @@ def read_regular(path: Path, limit: int, *, is_own: bool = False) -> bytes:
         os.close(descriptor)
         raise OSError(errno.EPERM, "belongs to another user", str(path))
     return _read_opened(descriptor, str(path), limit)
+
+
+def foreign_link(path: Path) -> Path | None:
+    """Return a link on the way to a file that belongs neither to this user nor to root."""
+    at = Path(path.anchor)
+    rest = list(reversed(path.absolute().parts[1:]))
+    for _ in range(_MAX_PARTS):
+        if not rest:
+            break
+        at = Path(os.path.normpath(at / rest.pop()))
+        if not at.is_symlink():
+            continue
+        if at.lstat().st_uid not in {0, os.geteuid()}:
+            return at
+        target = at.readlink()
+        rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        at = Path(target.anchor) if target.is_absolute() else at.parent
+    return None
 
 
 def replace_file(path: Path, content: bytes, *, expected: bytes) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from thoughtgate.agents.atomic import foreign_link
 from thoughtgate.agents.catalog import AGENTS, Agent
 from thoughtgate.agents.config_paths import Search, config_layers
 from thoughtgate.agents.documents import (
@@ -149,7 +150,7 @@ def _read(layer: Layer, reading: _Reading) -> None:
         return
     name = str(layer.path)
     try:
-        content, links = (layer.inline.encode(), 1) if layer.inline else _content(layer.real)
+        content, links = (layer.inline.encode(), 1) if layer.inline else _content(layer)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:  # the agent runs as the same user and cannot read it either
@@ -194,21 +195,24 @@ def _refuse_references_in_text(search: Search, reading: _Reading) -> None:
             reading.problems.append(Problem("", message, str(file.path)))
 
 
-def _content(path: Path) -> tuple[bytes, int]:
+def _content(layer: Layer) -> tuple[bytes, int]:
     """Return the content of a file and the number of its hard links.
 
     Raises:
         ConfigError: it is not a regular file. Reading a pipe could block, or consume data that
-            is meant for the agent.
+            is meant for the agent. Or a link of another user leads to a file to be written.
         OSError: it cannot be read.
     """
     # Non-blocking, because opening a pipe without a writer would wait forever.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags), "rb") as file:
+    with os.fdopen(os.open(layer.real, flags), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             message = "is not a regular file; move the servers to a regular file"
-            raise ConfigError([Problem("", message, str(path))])
+            raise ConfigError([Problem("", message, str(layer.real))])
+        if layer.writable and (link := foreign_link(layer.path)):
+            message = f"the link {link} belongs to another user; name the file itself"
+            raise ConfigError([Problem("", message, str(layer.path))])
         return file.read(MAX_FILE + 1), status.st_nlink
 
 

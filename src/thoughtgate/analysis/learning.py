@@ -5,12 +5,12 @@ policy would hold, or that were held, are proposed with ``action: approve``. Den
 listed but not proposed.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.analysis.replay import BLOCK_WORD, HOLD_WORD, THROTTLE_WORD, RecordedCall
 from thoughtgate.core.record_events import NOWHERE
+from thoughtgate.errors import visible
 from thoughtgate.policy.call import APPROVE, DENY, TOOL
 from thoughtgate.policy.evaluation import evaluate
 from thoughtgate.policy.names import is_masked
@@ -21,7 +21,7 @@ MAX_NAMES: Final = 2000
 """Maximum number of proposed names; a server with more probably generates its names."""
 
 
-_BREAKS: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
 class Seen(NamedTuple):
@@ -137,5 +137,15 @@ def _quoted(name: str) -> str:
 
 
 def _line(name: str) -> str:
-    """Return a quoted name on one line: YAML has line breaks that JSON does not escape."""
-    return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", canonical_json(name))
+    """Return a quoted name on one line, in which every character is visible.
+
+    YAML has line breaks that JSON does not escape, and a person reviews the proposal.
+    """
+    return "".join(
+        char if visible(char) == char else _escape(char) for char in canonical_json(name)
+    )
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\U{code:08x}" if code > _LAST_OF_FOUR_DIGITS else f"\\u{code:04x}"

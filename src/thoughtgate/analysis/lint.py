@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeAlias
 
 from thoughtgate.analysis.path_rules import path_findings
 from thoughtgate.analysis.rule_changes import glob_covers
@@ -17,6 +18,9 @@ WARNING: Final = "warning"
 
 NEAR: Final = 0.75
 """How similar two names must be for one to count as a misspelling of the other."""
+
+MAX_COMPARED: Final = 1_000_000
+"""Maximum number of comparisons of two rules, which take some seconds."""
 
 
 class LintFinding(NamedTuple):
@@ -101,15 +105,22 @@ def _facts(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 
 def _unreachable(rules: tuple[RuleSettings, ...]) -> Iterator[tuple[str, Path, str]]:
     """Find rules that can never match, because an earlier one matches all their calls."""
-    earlier: list[tuple[RuleSettings, _Reach]] = []
+    earlier = _EarlierRules()
+    compared = 0
     for number, rule in enumerate(rules):
         reach = _Reach(rule.selector)
-        shadow = next((one for one, wide in earlier if _takes(one, wide, rule, reach)), None)
+        candidates = earlier.candidates(reach)
+        compared += len(candidates)
+        if compared > MAX_COMPARED:
+            message = "not checked from here on: too many rules with patterns to compare"
+            yield WARNING, ("rules", number), message
+            return
+        shadow = next((one for one, wide in candidates if _takes(one, wide, rule, reach)), None)
         if shadow is not None:
             message = f"can never match: {shadow.id} ({shadow.action}) takes every such call first"
             yield ERROR, ("rules", number), message
         else:
-            earlier.append((rule, reach))
+            earlier.add(rule, reach)
 
 
 def _takes(one: RuleSettings, wide: "_Reach", rule: RuleSettings, reach: "_Reach") -> bool:
@@ -142,6 +153,36 @@ class _Reach:
         )
 
 
+class _EarlierRules:
+    """The rules before one, by name, because a rule with exact names covers few others."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[_Placed]] = {}
+        self._others: list[_Placed] = []
+        """The rules without names, or with a pattern."""
+        self._count = 0
+
+    def add(self, rule: RuleSettings, reach: "_Reach") -> None:
+        """Add a rule after the others."""
+        placed = (self._count, rule, reach)
+        self._count += 1
+        if reach.names and all(glob.exact for glob in reach.names):
+            for name in {glob.pattern for glob in reach.names}:
+                self._by_name.setdefault(name, []).append(placed)
+        else:
+            self._others.append(placed)
+
+    def candidates(self, reach: "_Reach") -> "list[tuple[RuleSettings, _Reach]]":
+        """Return every rule, in order, that may include all calls of a rule."""
+        # A rule that includes all of its calls includes those with its first name.
+        own = self._by_name.get(reach.names[0].pattern, []) if reach.names else []
+        found = sorted((*own, *self._others), key=itemgetter(0)) if own else self._others
+        return [(rule, wide) for _, rule, wide in found]
+
+
+_Placed: TypeAlias = tuple[int, RuleSettings, _Reach]
+
+
 def _covers_all(wide: list[Glob], narrow: list[Glob]) -> bool:
     others: list[Glob | None] = [*narrow] or [None]
     return not wide or all(any(glob_covers(one, other) for one in wide) for other in others)
@@ -153,11 +194,15 @@ def _unlisted_servers(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     Other servers need no entry, because the servers of ``wrap`` and ``shim`` are in agents' configs.
     """
     known = {*settings.servers, "thoughtgate"}
+    similar: dict[str, list[str]] = {}
     for section, selecting in (("rules", settings.rules), ("limits", settings.limits)):
         for number, one in enumerate(selecting):
             for server in one.selector.servers:
-                near = get_close_matches(server, settings.servers, 1, NEAR)
-                if near and server not in known and not is_glob(server):
+                if server in known or is_glob(server):
+                    continue
+                if server not in similar:
+                    similar[server] = get_close_matches(server, settings.servers, 1, NEAR)
+                if near := similar[server]:
                     path = (section, number, "server")
                     yield (
                         WARNING,

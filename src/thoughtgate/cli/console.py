@@ -20,6 +20,7 @@ from thoughtgate.cli.options import (
     read_config,
 )
 from thoughtgate.cli.output import say
+from thoughtgate.config.console_settings import LINK_USE
 from thoughtgate.gate.state_directory import ensure_directory, state_directory
 from thoughtgate.web.console_server import open_console
 from thoughtgate.wrap.login_targets import wrapped_servers
@@ -69,7 +70,7 @@ def console(
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
             is_link = loaded.settings.console.sign_in is None
-            how = "the link works once" if is_link else "reviewers sign in through the proxy"
+            how = LINK_USE if is_link else "reviewers sign in through the proxy"
             say(f"{how}; press Ctrl-C to stop the console")
             if open_:
                 with contextlib.suppress(webbrowser.Error):

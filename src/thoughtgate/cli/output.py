@@ -21,6 +21,11 @@ def write_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
+def write_line(line: str) -> None:
+    """Print data as it is, but with every character visible on a terminal, which would obey some."""
+    sys.stdout.write((visible(line, "\n") if sys.stdout.isatty() else line) + "\n")
+
+
 def write_report(value: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """Print a result on stdout, as JSON or as lines of text."""
     if as_json:

@@ -11,6 +11,11 @@ DEFAULT_HEADER: Final = "Authorization"
 LOGIN_PAGE: Final = "/servers"
 """The console's page for signing in to servers."""
 
+LINK_MINUTES: Final = 10
+"""How long a sign-in link that nobody has opened is valid."""
+
+LINK_USE: Final = f"this link works once, within {LINK_MINUTES} minutes"
+
 
 @dataclass(frozen=True, slots=True)
 class SignInToken(Section):
@@ -81,7 +86,7 @@ class ConsoleSettings(Section):
 
 def describe_link(address: str) -> str:
     """Return the line that shows the console's URL or sign-in link, and what it is for."""
-    once = "" if urlsplit(address).path in {"", "/"} else "; this link works once"
+    once = "" if urlsplit(address).path in {"", "/"} else f"; {LINK_USE}"
     return f"console   {address}  (answer held calls and see what agents do{once})"
 
 

@@ -161,6 +161,9 @@ class PersonAnswered(NamedTuple):
     at: float
     by: str = ""
     """The principal that answered over HTTP; empty for the user that this process runs as."""
+    definition: str = ""
+    """The definition of the tool that the prompt was about; empty if it was not known, or if the call
+    itself has waited since then."""
 
 
 class Withdraw(NamedTuple):

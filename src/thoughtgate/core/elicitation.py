@@ -39,8 +39,10 @@ MAX_STATES: Final = 100
 _PROMPTED: Final = frozenset({"tools/call", "resources/read", "prompts/get"})
 """MCP 2026-07-28, multi round-trip requests: methods that may return ``input_required``."""
 
-Answer = tuple[bool | None, str]
-"""The decision and its reason; the decision is None if the person dismissed the prompt."""
+Answer = tuple[bool | None, str, str]
+"""The decision, its reason, and the definition of the tool that the prompt was about.
+
+The decision is None if the person dismissed the prompt; the definition is empty if it is not known."""
 
 ELSEWHERE: Final = "it was answered elsewhere, or nobody waits for it any more"
 
@@ -87,6 +89,8 @@ class HoldNotice(NamedTuple):
     """What waits and where to answer; empty if the agent is not to be told."""
     page: str = ""
     """The console's page about the request, without any secret; empty if no console is known."""
+    definition: str = ""
+    """Digest of the definition of the tool; empty if the server has not listed it."""
 
 
 class RequestStates(Protocol):
@@ -193,7 +197,7 @@ class Elicitations:
             # Only the reply to the call can carry a prompt, so one that tells would end the call.
             if not asked.text:
                 return []
-            return self.prompt_with_state(asked.key, message, asked.ident, asked.text, asked.at)
+            return self.prompt_with_state(asked, message)
         if asked.text:
             return self.ask(asked.key, asked.ident, call_id, asked.text)
         return self._tell(asked, call_id)
@@ -237,13 +241,12 @@ class Elicitations:
 
     def answered(self, call_id: str, answer: Answer | None, at: float) -> list[Command]:
         """Return the person's answer to a repeated call, now that its approval request exists."""
-        if answer is None or answer[0] is None:
+        approve, reason, definition = answer or (None, "", "")
+        if approve is None:
             return []
-        return [PersonAnswered(call_id, answer[0], answer[1], at)]
+        return [PersonAnswered(call_id, approve, reason, at, definition=definition)]
 
-    def prompt_with_state(
-        self, key: RequestId, message: Message, ident: str, text: str, at: float
-    ) -> list[ToAgent]:
+    def prompt_with_state(self, asked: PersonAsked, message: Message) -> list[ToAgent]:
         """Answer a modern call with a prompt; nothing if its caller cannot show one, or already does."""
         method, params = message.method, message.body.get("params") or {}
         can_ask = _shows_forms(meta_of(params).get(CAPABILITIES_KEY))
@@ -252,16 +255,20 @@ class Elicitations:
         if self.states is None:
             self.states = SessionStates()
             self.is_used = True
-        state = self.states.issue(ident, method, repeated_params(params), at + STATE_S)
+        bound = _bound(repeated_params(params), asked.definition)
+        state = self.states.issue(asked.ident, method, bound, asked.at + STATE_S)
         if not state:
             return []
-        question = {"mode": "form", "message": text, "requestedSchema": SCHEMA}
+        if asked.definition:
+            state = f"{state}.{asked.definition}"
+        question = {"mode": "form", "message": asked.text, "requestedSchema": SCHEMA}
         result = {
             "resultType": "input_required",
             "inputRequests": {INPUT: {"method": METHOD, "params": question}},
             "requestState": state,
         }
-        return [ToAgent(render({"jsonrpc": "2.0", "id": key, "result": result}), key)]
+        body = {"jsonrpc": "2.0", "id": asked.key, "result": result}
+        return [ToAgent(render(body), asked.key)]
 
     def take_state(self, message: Message, at: float) -> tuple[Message, Answer | None]:
         """Remove our part from a repeated call, and return it with the person's answer.
@@ -278,10 +285,13 @@ class Elicitations:
         body = {**message.body, "params": kept}
         plain = message._replace(body=body, raw=render(body))
         states = self.states
-        if states is None or not states.use(state, message.method, repeated_params(params), at):
+        issued, _, definition = state.removeprefix(STATE_PREFIX).partition(".")
+        bound = _bound(repeated_params(params), definition)
+        if states is None or not states.use(STATE_PREFIX + issued, message.method, bound, at):
             return plain, None
         responses = params.get("inputResponses")
-        return plain, _decision(responses.get(INPUT) if type(responses) is dict else None)
+        said = _decision(responses.get(INPUT) if type(responses) is dict else None)
+        return plain, (*said[:2], definition)
 
 
 def _shows_forms(capabilities: Any) -> bool:
@@ -295,6 +305,11 @@ def _opens_urls(capabilities: Any) -> bool:
     return type(said) is dict and type(said.get("url")) is dict
 
 
+def _bound(params: dict[str, Any], definition: str) -> dict[str, Any]:
+    """Return what a state stands for: the call, made under one definition of its tool."""
+    return {"params": params, "definition": definition} if definition else params
+
+
 def _text_of(params: dict[str, Any]) -> str:
     """Return params as text, because Python takes ``true`` for equal to 1."""
     return json.dumps(params, sort_keys=True)
@@ -305,10 +320,10 @@ def _decision(result: Any) -> Answer:
     said = result if type(result) is dict else {}
     action, content = said.get("action"), said.get("content")
     if action == "decline":
-        return False, "declined"
+        return False, "declined", ""
     if action != "accept" or type(content) is not dict:
-        return None, ""
+        return None, "", ""
     choice, reason = content.get("decision"), content.get("reason")
     if choice not in ("approve", "deny"):
-        return None, ""
-    return choice == "approve", reason[:MAX_REASON] if type(reason) is str else ""
+        return None, "", ""
+    return choice == "approve", reason[:MAX_REASON] if type(reason) is str else "", ""

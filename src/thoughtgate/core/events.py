@@ -79,6 +79,8 @@ class PersonAsked(NamedTuple):
     """What waits and where to answer, for progress notifications and for a prompt without a question."""
     page: str = ""
     """The console's page about the request."""
+    definition: str = ""
+    """Digest of the definition of the tool; empty if it is not known."""
 
 
 class TaskMade(NamedTuple):

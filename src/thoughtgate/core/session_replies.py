@@ -169,7 +169,7 @@ class PendingRequest(NamedTuple):
     """Whether the answer is inspected, before or after the agent gets it."""
     alive_at: float = 0.0
     """When the server last showed progress."""
-    answer: tuple[bool | None, str] | None = None
+    answer: tuple[bool | None, str, str] | None = None
     """The person's answer to the prompt about exactly this call, if it is repeated; its first member is
     None if the prompt was dismissed."""
     shown: str = ""

@@ -35,6 +35,7 @@ from thoughtgate.policy.evaluation import is_visible
 from thoughtgate.transports.http_server import Exchange
 from thoughtgate.upstream.child import ChildUpstream
 from thoughtgate.upstream.http import HttpUpstream
+from thoughtgate.upstream.shared_tasks import StoredTasks
 from thoughtgate.wire.headers import VERSION, ParamHeader
 from thoughtgate.wire.message import Message
 from thoughtgate.wire.replies import render
@@ -72,12 +73,15 @@ class TransparentBackend:
         self.detached = DetachedCalls(upstream, self._tools)
         self._spares = SpareDrivers()
         self._auth_method = ""
+        # A shared process has a multiplexer, which knows the owners of its tasks.
+        tasks = authority.governor.server_tasks if isinstance(upstream, HttpUpstream) else None
         self._engine = Engine(
             authority,
             outbox,
             notify=upstream.notify,
             run_detached=self.detached.run,
             on_list=self._tools.learn,
+            task_owners=StoredTasks(tasks, setup.server) if tasks is not None else None,
         )
 
     def adopt(self, setup: SessionSettings) -> None:

@@ -54,4 +54,5 @@ def prompts(command: AskPeople, notice: HoldNotice, *, can_show: bool = True) ->
     if not (text or notice.waits) or command.params is not None:
         return []
     ident = f"{ID_PREFIX}{os.urandom(16).hex()}" if can_show else ""
-    return [PersonAsked(command.key, ident, text, command.at, notice.waits, notice.page)]
+    told = (notice.waits, notice.page, notice.definition)
+    return [PersonAsked(command.key, ident, text, command.at, *told)]

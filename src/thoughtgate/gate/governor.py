@@ -53,6 +53,7 @@ from thoughtgate.gate.task_runner import Keeper, NoKeeper, TaskRunner, Told
 from thoughtgate.policy.call import DENY, FORWARD, PRODUCTION, Verdict
 from thoughtgate.policy.policy import Policy
 from thoughtgate.policy.stops import Stops
+from thoughtgate.stores.server_tasks import ServerTaskStore
 from thoughtgate.stores.tasks import new_task_id
 from thoughtgate.wire.message import Json
 from thoughtgate.wire.methods import INTRODUCTIONS
@@ -95,6 +96,8 @@ class Governor:
     """Receives the changes of servers' states, for the operator."""
     definitions: DefinitionWatch | None = None
     """Compares what servers say about their tools with what was accepted."""
+    server_tasks: ServerTaskStore | None = None
+    """The owners of the tasks that servers made."""
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ share sessions too, so they get their keys from a file that the operator distrib
 key seals, and every key of the file verifies, so that keys can be replaced while gates run.
 """
 
-import contextlib
 import hashlib
 import hmac
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from thoughtgate.errors import ConfigError, Problem
-from thoughtgate.gate.state_directory import read_private_file
+from thoughtgate.gate.state_directory import read_private_file, write_once
 
 KEY_FILE: Final = "session-key"
 
@@ -26,7 +25,6 @@ MAKE_ONE: Final = "(umask 077; openssl rand -hex 32 > {file})"
 
 _KEY_BYTES: Final = 32
 _MAX_FILE: Final = 65_536
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 # Without O_NONBLOCK, opening a named pipe would wait for its writer.
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -152,17 +150,11 @@ def _key(line: bytes) -> bytes | None:
 
 def load_key(state: str) -> bytes:
     """Return the sealing key from the state directory; a temporary one if it cannot be stored."""
-    path = Path(state, KEY_FILE)
+    path = str(Path(state, KEY_FILE))
     made = os.urandom(_KEY_BYTES)
     try:
-        temporary = Path(state, f"{KEY_FILE}.{os.getpid()}")
-        with os.fdopen(os.open(temporary, _NEW_FILE, 0o600), "wb") as file:
-            file.write(made)
-        # A hard link fails if the file exists, so workers that start at once agree on one key.
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(temporary)
-        temporary.unlink()
-        kept = read_private_file(str(path), _MAX_FILE)
+        write_once(path, made)
+        kept = read_private_file(path, _MAX_FILE)
     except OSError:
         return made
     return kept if len(kept) == _KEY_BYTES else made

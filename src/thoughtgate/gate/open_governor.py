@@ -47,6 +47,7 @@ from thoughtgate.stores.open_database import StoreLocation, open_database
 from thoughtgate.stores.pins import PinStore
 from thoughtgate.stores.process_owner import own_name
 from thoughtgate.stores.record_heads import find_head
+from thoughtgate.stores.server_tasks import ServerTaskStore
 from thoughtgate.stores.tasks import TaskStore
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _share(
 ) -> None:
     """Give a governor what it keeps in the store besides approvals."""
     governor.stop_watch = StopWatch(database, operator_messages("store", loaded, level="error"))
+    governor.server_tasks = ServerTaskStore(database)
     governor.policies = [source.as_recorded() for source in loaded.sources]
     governor.policy_questions = approvals.policy_questions(
         partial(open_database, Path(state)) if database.is_shared else None

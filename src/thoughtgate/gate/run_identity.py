@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.core.envelope import CLIENTS, ENVIRONMENTS, UNKNOWN, Run
 from thoughtgate.gate.clock import new_id
+from thoughtgate.gate.state_directory import write_once
 
 MAX_VALUE = 256
 """Maximum length of a value from the environment, because it is repeated in every event."""
@@ -52,22 +52,17 @@ def principal_of(run: Run, *, by_agent: bool = False) -> str:
 
 def host_id(state: str) -> str:
     """Return an id that stays the same for this user on this machine."""
-    path = Path(state, "host-id")
+    path = os.path.join(state, "host-id")
+    made = new_id()
     try:
+        if not os.path.exists(path):
+            write_once(path, made.encode())
         # Non-blocking, because opening a pipe without a writer would wait forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, encoding="ascii") as file:
-            return file.read(64).strip()
+            return file.read(64).strip() or made
     except (OSError, UnicodeError):
-        pass
-    made = new_id()
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError:
         return made
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(made)
-    return made
 
 
 def _read(environ: Mapping[str, str], name: str, limit: int = MAX_VALUE) -> str:

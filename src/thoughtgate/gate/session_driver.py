@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from thoughtgate.core.commands import (
+    ANSWER,
     NOTICE,
     AskPeople,
     AskTask,
@@ -32,6 +33,7 @@ from thoughtgate.core.events import (
     CallJudged,
     Event,
     ListScreened,
+    NotSent,
     ServerGone,
     Ticked,
 )
@@ -45,6 +47,7 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
+from thoughtgate.wire.methods import LISTEN, TASK_METHODS
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
@@ -152,10 +155,23 @@ class Authority(Protocol):
         """Make sure that queued events are recorded; False means that nothing may be forwarded."""
 
 
+class TaskOwners(Protocol):
+    """Knows which principal a server made a task for."""
+
+    def may_use(self, principal: str, method: str, params: dict[str, Json]) -> bool:
+        """Tell whether a principal may send a request: not if it names another's task."""
+
+    def answered(self, principal: str, answer: bytes) -> None:
+        """Remember the task that an answer creates."""
+
+    def listed(self, principal: str, answer: dict[str, Json]) -> dict[str, Json]:
+        """Return a list of tasks with those of a principal alone."""
+
+
 class Engine:
     """The parts that all sessions of a gate share."""
 
-    __slots__ = ("authority", "notify", "on_list", "outbox", "run_detached")
+    __slots__ = ("authority", "notify", "on_list", "outbox", "run_detached", "task_owners")
 
     def __init__(
         self,
@@ -165,6 +181,7 @@ class Engine:
         notify: "Callable[[SessionDriver, ToServer], None]",
         run_detached: "Callable[[SessionDriver, ToServer], None]",
         on_list: Callable[[str, tuple[dict[str, Json], ...]], None] | None = None,
+        task_owners: TaskOwners | None = None,
     ) -> None:
         self.authority = authority
         self.outbox = outbox
@@ -174,6 +191,9 @@ class Engine:
         """Sends the server a call that no caller waits for."""
         self.on_list = on_list
         """Receives every list that a server offers, before it is screened."""
+        self.task_owners = task_owners
+        """The owners of the server's tasks; None if the server has a single principal, or another
+        part of the gate keeps them."""
 
 
 class SessionDriver:
@@ -348,6 +368,9 @@ class SessionDriver:
             target = self._open_stream()
         if target is None:
             return 0
+        owners = self._engine.task_owners
+        if owners is not None and frame.carries == ANSWER and b'"taskId"' in frame.data:
+            owners.answered(self.principal, frame.data)
         target.take(frame)
         return 1
 
@@ -356,6 +379,13 @@ class SessionDriver:
         return self.stream
 
     def _to_server(self, frame: ToServer, sink: Sink | None) -> int:
+        owners, said = self._engine.task_owners, frame.message
+        if owners is not None and said is not None and said.method in _USES_TASKS:
+            params = said.body.get("params") or {}
+            if not owners.may_use(self.principal, said.method, params):
+                if frame.key is None:
+                    return 0
+                return self.feed(NotSent(frame.key, "task_not_found", now()), sink)
         target = sink if sink is not None else self._caller(frame.key)
         if target is not None and not frame.detached:
             self.outbox.send(self, target, frame)
@@ -444,6 +474,9 @@ class SessionDriver:
         return 0
 
     def _ask_task(self, command: AskTask, sink: Sink | None) -> int:
+        owners = self._engine.task_owners
+        if owners is not None and command.body is not None:
+            command = command._replace(body=owners.listed(self.principal, command.body))
         return sum(self.feed(event, sink) for event in self._authority.ask_task(self, command))
 
     def _end_task(self, command: EndTask, sink: Sink | None) -> int:
@@ -463,6 +496,9 @@ class SessionDriver:
 
     def _caller(self, key: RequestId | None) -> Caller | None:
         return self.agent if key is None else self.callers.get(key, self.agent)
+
+
+_USES_TASKS: Final = TASK_METHODS | {LISTEN}
 
 
 class _Detached:

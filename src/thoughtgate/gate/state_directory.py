@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.directory_owners import require_own_path
 
 OWN_PREFIXES: Final = ("THOUGHTGATE_", "SUB_")
 """Variables that belong to the gate; a server never inherits them."""
@@ -47,6 +48,7 @@ def ensure_directory(path: str) -> str:
         StoreError: it cannot be created.
     """
     try:
+        require_own_path(path)
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
         # The sticky bit marks directories such as /tmp, which must not be made private.
@@ -73,6 +75,25 @@ def write_private_file(path: str, text: str) -> None:
     with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(temporary, path)
+
+
+def write_once(path: str, content: bytes) -> None:
+    """Create a private file with its content, unless it exists; readers never see a part of it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    temporary = f"{path}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(content)
+    try:
+        # A hard link fails if the file exists, so processes that start at once agree on one.
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(temporary)
 
 
 def read_private_file(path: str, limit: int) -> bytes:

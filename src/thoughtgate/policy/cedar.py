@@ -19,9 +19,10 @@ another type causes an evaluation error, and any evaluation error denies. So wri
 
 import json
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from thoughtgate.errors import ConfigError
+from thoughtgate.errors import ConfigError, Problem
 from thoughtgate.policy.call import (
     ELICITATION,
     MAX_KEPT,
@@ -33,7 +34,7 @@ from thoughtgate.policy.call import (
     Call,
 )
 from thoughtgate.policy.cedar_needs import ARGUMENTS, ContextNeeds, context_needs
-from thoughtgate.policy.cedar_text import CedarSource, PolicyNote, read_sources
+from thoughtgate.policy.cedar_text import TOO_DEEP, CedarSource, PolicyNote, read_sources
 from thoughtgate.policy.scopes import scopes_of
 
 if TYPE_CHECKING:
@@ -111,7 +112,11 @@ class CedarEngine:
         text = "\n".join(source.text for source in sources)
         self._ask = cedarpy.is_authorized
         self._handle = cedarpy.PolicySet.from_str(text)
-        self._needs = context_needs(json.loads(cedarpy.policies_to_json_str(text)))
+        try:
+            self._needs = context_needs(json.loads(cedarpy.policies_to_json_str(text)))
+        except RecursionError:
+            files = ", ".join(source.file for source in sources)
+            raise ConfigError([Problem("cedar.policies", TOO_DEEP, files)]) from None
         self._entities: dict[tuple[str, str, str], cedarpy.Entities] = {}
         self.count = len(self._notes)
         self.workflows = frozenset(
@@ -254,6 +259,8 @@ def _cedar(value: Any) -> Any:
 
 
 def _number(value: float) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError("a number of the call is too large for Cedar")
     if isinstance(value, int) or value.is_integer():
         return int(value) if int(value) in _LONG else str(value)
     text = repr(value)

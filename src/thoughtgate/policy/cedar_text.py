@@ -16,6 +16,19 @@ _LIKE_APPROVAL: Final = re.compile(r"ap{1,2}rov|ap{1,2}orv|ask|human", re.IGNORE
 """Likely misspellings of ``@approval``, which Cedar would silently ignore."""
 _UNEXPECTED: Final = re.compile(r"unexpected token `(.*)`", re.DOTALL)
 
+MAX_DEPTH: Final = 100
+"""Brackets and ``if`` in one another. Cedar reads them recursively: a thousand exhaust the stack
+and end the process, which no exception handler sees."""
+
+MAX_STEPS: Final = 3000
+"""Operators of one policy: a chain of them is as deep as it is long."""
+
+TOO_DEEP: Final = "a policy is nested too deeply or too long; split it into several policies"
+
+_OPENING: Final = frozenset({"(", "[", "{", "if"})
+_CLOSING: Final = frozenset({")", "]", "}"})
+_OPERATORS: Final = frozenset({"||", "&&", "+", "-", "*", ".", "!", "["})
+
 
 class CedarSource(NamedTuple):
     """One policy file."""
@@ -61,7 +74,11 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
     """Return each policy in Cedar's JSON form, in the order of the text."""
     import cedarpy  # Here, because it loads 16 MB that a config without Cedar does not need.
 
-    read = json.loads(cedarpy.policies_to_json_str(text))
+    _check_depth(text)
+    try:
+        read = json.loads(cedarpy.policies_to_json_str(text))
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
     if read["templates"]:
         raise ValueError(
             "templates (?principal, ?resource) authorise nothing and are not supported"
@@ -70,6 +87,19 @@ def _parse(text: str) -> dict[str, dict[str, Any]]:
     # By number: as text, ``policy10`` would come before ``policy2``.
     order = sorted(policies, key=lambda name: int(name.removeprefix("policy")))
     return {name: policies[name] for name in order}
+
+
+def _check_depth(text: str) -> None:
+    depth = steps = 0
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        if word == ";":
+            depth = steps = 0
+        # An ``if`` has no end of its own, so it counts until the end of the policy.
+        depth += (word in _OPENING) - (word in _CLOSING)
+        steps += word in _OPERATORS
+        if depth > MAX_DEPTH or steps > MAX_STEPS:
+            raise ValueError(TOO_DEEP)
 
 
 def _complaints(source: CedarSource, policies: dict[str, dict[str, Any]]) -> list[Problem]:

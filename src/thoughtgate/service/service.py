@@ -247,11 +247,11 @@ class Governance:
 
     def answered(self, body: dict[str, Any]) -> None:
         """Store the answer that a person gave to the agent's own prompt about a held call."""
-        session = self._session_of(body)
         call_id, approve = string_of(body, "task_id"), body.get("approve")
-        if self._held.is_of(call_id, session) and isinstance(approve, bool):
-            reason = string_of(body, "reason")[:MAX_REASON]
-            self.governor.approvals.answer(PersonAnswered(call_id, approve, reason, now()))
+        if self._held.is_of(call_id, self._session_of(body)) and isinstance(approve, bool):
+            reason, about = string_of(body, "reason"), str(body.get("definition") or "")
+            answer = PersonAnswered(call_id, approve, reason[:MAX_REASON], now(), definition=about)
+            self.governor.approvals.answer(answer)
 
     async def settle(self) -> None:
         """Poll once for new decisions, and wake the requests that wait for them."""

@@ -219,7 +219,8 @@ class ServiceAuthority:
         """Send the service the answer that a person gave to the agent's own prompt."""
         del driver
         told = {"task_id": command.call_id, "approve": command.approve, "reason": command.reason}
-        self._post("/governance/answer", _heed_nothing, **told)
+        about = {"definition": command.definition}
+        self._post("/governance/answer", _heed_nothing, **told, **about)
 
     def ask_task(self, driver: SessionDriver, command: AskTask) -> list[Event]:
         """Forward a request about tasks to the service's task table."""

@@ -1,16 +1,21 @@
-"""The owners of the tasks of a shared stdio server.
+"""The owners of the tasks of a server that agents share.
 
-To the server, all agents are one client, so it would list, return and cancel the tasks of one agent
-for every other. The gate therefore remembers which agent was given which task id, and lets no other
-agent use it.
+To a stdio server, and often to one over HTTP, all agents are one client, so it would list, return
+and cancel the tasks of one agent for every other. The gate therefore remembers which agent was given
+which task id, and lets no other agent use it.
 """
 
+import json
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from weakref import ReferenceType, ref
 
+from thoughtgate.errors import StoreError
+from thoughtgate.gate.clock import now
 from thoughtgate.gate.session_driver import SessionDriver
-from thoughtgate.wire.methods import TASK_METHODS, TASKS_LIST
+from thoughtgate.stores.server_tasks import ServerTaskStore
+from thoughtgate.wire.methods import LISTEN, TASK_METHODS, TASKS_LIST
 from thoughtgate.wire.revisions import META
 
 MAX_TASKS: Final = 10_000
@@ -34,11 +39,12 @@ class SharedTasks:
 
     def may_use(self, driver: SessionDriver, method: str, params: dict[str, Any]) -> bool:
         """Tell whether an agent may send a request: not if it names another principal's task."""
-        if method not in TASK_METHODS or method == TASKS_LIST:
-            return True
-        ident = params.get("taskId")
-        owner = self._owners.get(ident) if type(ident) is str else None
-        return owner is not None and owner.principal == driver.principal
+        return all(
+            ident is not None
+            and (owner := self._owners.get(ident)) is not None
+            and owner.principal == driver.principal
+            for ident in _named_tasks(method, params)
+        )
 
     def answered(self, driver: SessionDriver, method: str, result: Any) -> Any:
         """Return a result as its agent may see it, and remember the task that it creates."""
@@ -49,10 +55,8 @@ class SharedTasks:
             tasks = listed if type(listed) is list else []
             return {**result, "tasks": [one for one in tasks if self._is_own(driver, one)]}
         if method not in TASK_METHODS:
-            for place in (result, result.get("task")):
-                ident = place.get("taskId") if type(place) is dict else None
-                if type(ident) is str:
-                    self._remember(ident, driver)
+            for ident in _made_tasks(result):
+                self._remember(ident, driver)
         return result
 
     def concerns(self, driver: SessionDriver, params: dict[str, Any]) -> bool | None:
@@ -73,3 +77,68 @@ class SharedTasks:
         ident = task.get("taskId") if type(task) is dict else None
         owner = self._owners.get(ident) if type(ident) is str else None
         return owner is not None and owner.driver() is driver
+
+
+class StoredTasks:
+    """The owners of the tasks of a server over HTTP, for every gate that shares the store."""
+
+    def __init__(self, store: ServerTaskStore, server: str) -> None:
+        self._store = store
+        self._server = server
+
+    def may_use(self, principal: str, method: str, params: dict[str, Any]) -> bool:
+        """Tell whether a principal may send a request: not if it names another's task."""
+        return all(self._is_own(principal, ident) for ident in _named_tasks(method, params))
+
+    def answered(self, principal: str, answer: bytes) -> None:
+        """Remember the task that an answer creates, before its caller learns the id."""
+        try:
+            result = json.loads(answer).get("result")
+        except (ValueError, AttributeError):
+            return
+        # A task that cannot be remembered cannot be used either.
+        with suppress(StoreError):
+            for ident in _made_tasks(result) if type(result) is dict else ():
+                at = now()
+                if self._store.owner(self._server, ident, at) is None:
+                    self._store.add(self._server, ident, principal, at)
+
+    def listed(self, principal: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request for a list with the tasks of a principal alone."""
+        result = answer.get("result")
+        listed = result.get("tasks") if type(result) is dict else None
+        if type(result) is not dict or type(listed) is not list:
+            return answer
+        own = [
+            one
+            for one in listed
+            if type(one) is dict and self._is_own(principal, one.get("taskId"))
+        ]
+        return {**answer, "result": {**result, "tasks": own}}
+
+    def _is_own(self, principal: str, ident: Any) -> bool:
+        if type(ident) is not str:
+            return False
+        with suppress(StoreError):
+            return self._store.owner(self._server, ident, now()) == principal
+        return False
+
+
+def _named_tasks(method: str, params: dict[str, Any]) -> list[str | None]:
+    """Return the ids of the tasks that a request uses; None for what is no id."""
+    if method == LISTEN:
+        # MCP 2026-07-28, tasks: a subscription may name tasks to hear of.
+        wanted = params.get("notifications")
+        named = wanted.get("taskIds", []) if type(wanted) is dict else []
+        named = named if type(named) is list else [named]
+    else:
+        is_one = method in TASK_METHODS and method != TASKS_LIST
+        named = [params.get("taskId")] if is_one else []
+    return [one if type(one) is str else None for one in named]
+
+
+def _made_tasks(result: dict[str, Any]) -> list[str]:
+    """Return the ids of the tasks that a result shows, in both forms."""
+    places = (result, result.get("task"))
+    idents = [place.get("taskId") for place in places if type(place) is dict]
+    return [ident for ident in idents if type(ident) is str]

@@ -73,17 +73,21 @@ class RequestCheckMiddleware:
         self._context = context
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        self._scheme = ""
         if public_url:
             # A proxy may pass on the browser's Host header or send its own, but forms only come
             # from the public address.
             origin = public_origin(public_url)
             self._hosts |= {origin.partition("//")[2]}
+            self._scheme = origin.partition(":")[0]
             self._origins = frozenset({origin})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or reject it."""
         if scope["type"] != "http":
             return
+        # Redirects, such as from a path with a slash at its end, lead to the public address.
+        scope = {**scope, "scheme": self._scheme or scope["scheme"]}
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.audit_cli import command, sample_record
 
+from thoughtgate.errors import visible
 from thoughtgate.record.reader import verify_record
 
 
@@ -152,3 +153,19 @@ def test_a_file_that_is_no_record_is_refused(
     assert done.code == 2
     assert f"{path} is not a record" in done.err
     assert not done.out
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_cannot_control_the_terminal_that_shows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    path = sample_record(tmp_path)
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("read_file", "read\u009b2J\u202e_file"), "utf-8")
+    flags = ("audit", "export", "--record", str(path), "--format", form)
+    assert "read\u009b2J\u202e_file" in command(capsys, *flags).out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+
+    shown = command(capsys, *flags).out
+    assert "read[U+009B]2J[U+202E]_file" in shown
+    assert visible(shown, "\n") == shown

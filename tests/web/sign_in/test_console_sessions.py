@@ -8,6 +8,7 @@ from thoughtgate.testing.fake_clock import FakeClock
 from thoughtgate.web.sign_in import console_sessions as module
 from thoughtgate.web.sign_in.console_sessions import (
     FORM_S,
+    LINK_S,
     MAX_SESSIONS,
     SESSION_S,
     ConsoleSession,
@@ -42,6 +43,15 @@ def test_a_code_signs_in_once(sessions: ConsoleSessions) -> None:
 
     assert sessions.sign_in(code) is not None
     assert sessions.sign_in(code) is None
+
+
+def test_a_code_that_nobody_used_expires(sessions: ConsoleSessions, clock: FakeClock) -> None:
+    early, late = new_code(sessions), new_code(sessions)
+    clock.advance(LINK_S - 1)
+    assert sessions.sign_in(early) is not None
+    clock.advance(1)
+
+    assert sessions.sign_in(late) is None
 
 
 def test_a_wrong_code_signs_nobody_in(sessions: ConsoleSessions) -> None:

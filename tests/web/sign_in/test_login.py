@@ -16,7 +16,7 @@ def test_the_link_signs_one_browser_in_once(console: LocalConsole) -> None:
 
     assert second.get(path).status == 401
     assert second.get("/").status == 401
-    assert ("unknown or used sign-in link", "/login/") in console.refusals
+    assert ("unknown, used or expired sign-in link", "/login/") in console.refusals
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(console: LocalConsole) -> None:
@@ -42,7 +42,7 @@ def test_a_wrong_code_is_refused_and_recorded(console: LocalConsole) -> None:
 
     assert answer.status == 401
     assert "set-cookie" not in answer.headers
-    assert ("unknown or used sign-in link", "/login/") in console.refusals
+    assert ("unknown, used or expired sign-in link", "/login/") in console.refusals
 
 
 def test_the_code_is_not_on_record(console: LocalConsole) -> None:

@@ -157,6 +157,13 @@ def test_every_page_wants_the_token_with_every_request(console: LocalConsole, pa
     assert stranger.get(path).status == 401
 
 
+def test_a_redirect_leads_to_the_public_address(console: LocalConsole) -> None:
+    answer = ProxiedClient(port_of(console)).get("/calls/", {"Host": "console.example"})
+
+    assert answer.status == 307
+    assert answer.headers["location"] == "https://console.example/calls"
+
+
 def test_one_time_links_are_refused(console: LocalConsole) -> None:
     assert console.console.new_link() == "https://console.example"
     code = console.console.context.sessions.new_link().rpartition("/")[2]

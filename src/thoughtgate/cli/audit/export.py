@@ -25,6 +25,7 @@ from thoughtgate.cli.options import (
     examples,
     require_choice,
 )
+from thoughtgate.cli.output import write_line
 from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.record.call_rows import event_time
 from thoughtgate.record.export import CSV_CALLS, CallKey, approved_call, flat_event
@@ -144,7 +145,7 @@ def _fault(entry: RecordEntry, *, timeless: bool) -> str:
 def _write(entry: RecordEntry, converted: dict[str, Any] | None) -> None:
     if converted is entry.event:
         # Byte for byte as it was written, so that the chain stays valid.
-        sys.stdout.write(entry.line.data.decode() + "\n")
+        write_line(entry.line.data.decode())
     elif converted is not None and "class_uid" in converted:
         sys.stdout.write(ocsf_line(converted) + "\n")
     elif converted is not None:

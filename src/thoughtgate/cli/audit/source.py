@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from thoughtgate.cli.options import read_config
-from thoughtgate.cli.output import counted
+from thoughtgate.cli.output import counted, write_line
 from thoughtgate.cli.progress import Progress, Reading
 from thoughtgate.config.durations import parse_duration
 from thoughtgate.errors import StoreError, UsageError
@@ -169,7 +169,8 @@ def span(since: str, until: str) -> tuple[float, float]:
 
 def write_csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Print rows as CSV that is safe to open in a spreadsheet."""
-    sys.stdout.writelines(csv_lines(columns, rows))
+    for line in csv_lines(columns, rows):
+        write_line(line.removesuffix("\n"))
 
 
 def place_events(place: Place, ident: str) -> Iterator[dict[str, Any]]:

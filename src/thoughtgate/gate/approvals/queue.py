@@ -218,12 +218,16 @@ class ApprovalQueue:
         if asked is None:
             return HoldNotice()
         prompt = prompt_text(asked) if asked.elicitation else ""
-        return self.places.notice(asked)._replace(prompt=prompt)
+        return self.places.notice(asked)._replace(prompt=prompt, definition=asked.definition)
 
     def answer(self, command: PersonAnswered) -> None:
         """Store the answer that a person gave to the agent's own prompt; the next poll finds it."""
         asked = self._held.get(command.call_id)
         if asked is None:
+            return
+        # A modern client repeats the call with the answer: the server may have changed the tool
+        # since the person saw the prompt.
+        if command.definition and asked.definition not in {"", command.definition}:
             return
         vote = Vote(elicitation.identity(command.by), command.approve, command.at, command.reason)
         # If the store cannot be written now, others can still decide, or the request times out.

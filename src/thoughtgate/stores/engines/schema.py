@@ -379,6 +379,14 @@ CREATE TRIGGER calls_failed BEFORE INSERT OR UPDATE ON calls FOR EACH ROW
 Rows of earlier versions say that a call succeeded although its tool reported an error.
 """
 
+_V22: Final = """
+CREATE TABLE server_tasks (
+  id TEXT PRIMARY KEY, principal TEXT NOT NULL, expires_at REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX server_tasks_principal ON server_tasks (principal, expires_at);
+"""
+"""Adds the principals for which servers made tasks."""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _V1,
     _V2,
@@ -401,6 +409,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _V19,
     _V20,
     _V21,
+    _V22,
 )
 """Scripts that each upgrade a file by one version; the version is the number of scripts run."""
 

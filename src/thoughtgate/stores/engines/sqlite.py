@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from thoughtgate.errors import StoreError
+from thoughtgate.stores.directory_owners import require_own_path
 from thoughtgate.stores.engines.schema import MIGRATIONS
 from thoughtgate.stores.process_owner import is_alive
 
@@ -118,6 +119,7 @@ def open_sqlite(directory: Path, *, busy_ms: int = BUSY_MS) -> SqliteDatabase:
 
 
 def _prepare(directory: Path, path: Path) -> None:
+    require_own_path(str(directory))
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.stat()
     if found.st_uid != os.geteuid():

@@ -12,10 +12,13 @@ import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from thoughtgate.config.console_settings import ConsoleSettings
+from thoughtgate.config.console_settings import LINK_MINUTES, ConsoleSettings
 from thoughtgate.gate.clock import now
 
 CODE_BYTES: Final = 32
+
+LINK_S: Final = LINK_MINUTES * 60.0
+"""A link that nobody opened stays in terminals, logs and command lines, so it must expire."""
 
 SESSION_S: Final = 12 * 3600.0
 """A working day; after that, the user needs a new link."""
@@ -58,23 +61,21 @@ class ConsoleSessions:
         self.cookie = f"__Host-thoughtgate_{port}" if is_secure else f"thoughtgate_{port}"
         self.is_secure = is_secure
         self._clock = clock
-        self._codes: set[str] = set()
+        self._codes: dict[str, float] = {}
+        """Digests of the codes of unused links, each with its expiry time."""
         self._sessions: dict[str, ConsoleSession] = {}
 
     def new_link(self) -> str:
-        """Return a sign-in link that works once."""
+        """Return a sign-in link that works once, within ``LINK_S``."""
         code = secrets.token_urlsafe(CODE_BYTES)
-        self._codes.add(_digest(code))
+        self._codes[_digest(code)] = self._clock() + LINK_S
         return f"http://127.0.0.1:{self._port}/login/{code}"
 
     def sign_in(self, code: str) -> str | None:
-        """Use a code and return the cookie's value; None if the code is unknown or was used."""
-        given = _digest(code)
-        if given not in self._codes:
-            return None
-        # Before the session is opened, so that a code never opens two.
-        self._codes.discard(given)
-        return self.open_session("")[0]
+        """Use a code and return the cookie's value; None if the code is not valid now."""
+        # Removed before the session is opened, so that a code never opens two.
+        until = self._codes.pop(_digest(code), 0.0)
+        return self.open_session("")[0] if self._clock() < until else None
 
     def open_session(self, subject: str) -> tuple[str, ConsoleSession]:
         """Open a session for a subject, and return the cookie's value with it."""

@@ -24,10 +24,9 @@ def sign_in(context: ConsoleContext, request: Request) -> Response:
         return reject(context, request, 401, "This console accepts no one-time links.")
     value = context.sessions.sign_in(request.path_params["code"])
     if value is None:
-        context.refused("unknown or used sign-in link", "/login/")
-        return reject(
-            context, request, 401, "The link was already used, or belongs to an earlier run."
-        )
+        context.refused("unknown, used or expired sign-in link", "/login/")
+        reason = "The link was already used, has expired, or belongs to an earlier run."
+        return reject(context, request, 401, reason)
     answer = context.render_page(request, "signed_in.html")
     answer.set_cookie(
         context.sessions.cookie,
