@@ -66,6 +66,10 @@ def test_a_task_is_used_only_by_the_principal_that_got_it(created: dict[str, Any
         for other in ({"taskId": "t"}, {"taskId": "u"}, {"taskId": 1}, {}):
             assert not tasks.may_use(bob, method, other)
     assert tasks.may_use(bob, "tools/call", {"taskId": "t"})
+    abouts: list[Any] = [{"taskId": "t"}, {"taskId": "u"}, {"taskID": "t"}, {}, "t"]
+    for about in (*abouts, {"taskId": "b", "TaskId": "t"}):
+        assert not tasks.may_use(bob, "tools/call", {"name": "x", "_meta": {RELATED: about}})
+    assert tasks.may_use(ann, "tools/call", {"name": "x", "_meta": {RELATED: {"taskId": "t"}}})
     odd: list[Any] = [["t"], "t", [["t"]]]
     for named in odd:
         assert not tasks.may_use(bob, LISTEN, {"notifications": {"taskIds": named}})
@@ -126,6 +130,12 @@ def test_an_agent_sees_no_task_of_another(tmp_path: Path) -> None:
         assert _ask(gate, mine, "tasks/result", named)["result"]["content"] == "private"
         unknown = _ask(gate, mine, "tasks/result", {"taskId": "task-9"})
         assert unknown["error"]["data"]["kind"] == "task_not_found"
+        # A server would make the call part of the task, and give what it asks to the task's caller.
+        part = {"name": "x", "arguments": {}, "_meta": {RELATED: named}}
+        assert _ask(gate, mine, "tools/call", part)["result"]["task"]["taskId"] == "task-1"
+        part["_meta"] = {RELATED: {"taskId": "task-9"}}
+        refused = _ask(gate, mine, "tools/call", part)["error"]
+        assert refused["data"]["kind"] == "task_not_found"
 
 
 def _answers_as_a_server_with_tasks(received: Received) -> Reply:
@@ -168,6 +178,12 @@ def test_a_task_of_a_server_over_http_belongs_to_the_principal_that_got_it(tmp_p
                 for wanted in (["of-bob", "of-ann"], "of-ann"):
                     said = {"notifications": {"taskIds": wanted}}
                     assert "error" in bob("subscriptions/listen", said)
+                part = {"name": "x", "arguments": {}, "_meta": {RELATED: {"taskId": "of-ann"}}}
+                assert bob("tools/call", part)["error"]["data"]["kind"] == "task_not_found"
+                assert bob("Tasks/get", {"taskId": "of-ann"})["error"]
+                assert bob("subscriptions/listen", {"notifications": {"TaskIds": ["of-ann"]}})[
+                    "error"
+                ]
                 assert len(server.received) == before
                 for method in ("tasks/get", "tasks/result", "tasks/cancel", "tasks/update"):
                     assert ann(method, {"taskId": "of-ann"})["result"]["content"] == "private"

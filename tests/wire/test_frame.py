@@ -256,6 +256,7 @@ def test_a_member_that_a_case_blind_reader_takes_for_another_is_refused(key: str
         {"Notifications": {}},
         {"ref": {"name": "p", "Type": "ref/resource"}},
         {"notifications": {"toolslistchanged": True}},
+        {"notifications": {"TaskIDs": ["t"]}},
         {"RequestState": "x"},
         {"inputresponses": {}},
         {"Cursor": "x"},

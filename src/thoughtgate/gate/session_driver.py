@@ -47,7 +47,6 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
-from thoughtgate.wire.methods import LISTEN, TASK_METHODS
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
@@ -380,7 +379,7 @@ class SessionDriver:
 
     def _to_server(self, frame: ToServer, sink: Sink | None) -> int:
         owners, said = self._engine.task_owners, frame.message
-        if owners is not None and said is not None and said.method in _USES_TASKS:
+        if owners is not None and said is not None and said.method:
             params = said.body.get("params") or {}
             if not owners.may_use(self.principal, said.method, params):
                 if frame.key is None:
@@ -496,9 +495,6 @@ class SessionDriver:
 
     def _caller(self, key: RequestId | None) -> Caller | None:
         return self.agent if key is None else self.callers.get(key, self.agent)
-
-
-_USES_TASKS: Final = TASK_METHODS | {LISTEN}
 
 
 class _Detached:

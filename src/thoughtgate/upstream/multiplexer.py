@@ -168,8 +168,10 @@ class Multiplexer(ServerRunner):
             if message.method == INITIALIZED:
                 return
         body = message.body
+        params: dict[str, Any] = body.get("params") or {}
+        if self.tasks is not None and not self.tasks.may_use(driver, message.method, params):
+            return
         if message.method == CANCELLED:
-            params: dict[str, Any] = body.get("params") or {}
             ident = params.get("requestId")
             if type(ident) is not str and type(ident) is not int:
                 return  # The cancellation names no request.

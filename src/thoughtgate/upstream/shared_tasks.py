@@ -134,6 +134,12 @@ def _named_tasks(method: str, params: dict[str, Any]) -> list[str | None]:
     else:
         is_one = method in TASK_METHODS and method != TASKS_LIST
         named = [params.get("taskId")] if is_one else []
+    meta = params.get(META)
+    if type(meta) is dict and RELATED in meta:
+        # Any request may say that it is part of a task, which servers then change and answer.
+        about = meta[RELATED]
+        is_plain = type(about) is dict and about.keys() == {"taskId"}
+        named = [*named, about["taskId"] if is_plain else None]
     return [one if type(one) is str else None for one in named]
 
 

@@ -112,6 +112,7 @@ _JUDGED: Final = {
             "promptsListChanged",
             "resourceSubscriptions",
             "resourcesListChanged",
+            "taskIds",
             "toolsListChanged",
         }
     ),

@@ -94,9 +94,8 @@ prompt or resource needs them: the specification gives tool names letters, digit
 _REFS: Final = {"ref/prompt": Gated("prompt", "name"), "ref/resource": Gated("resource", "uri")}
 """The types of a completion's reference, and the member with its name."""
 
-_FOLDED: Final = frozenset(method.casefold() for method in NEEDS_ID)
 _VARIANT: Final = (
-    "the method's name differs from a gated one only by case, white space or after a NUL"
+    "the method's name differs from a known one only by case, white space or after a NUL"
 )
 
 SERVER_REQUESTS: Final[dict[str, tuple[str, str]]] = {
@@ -143,6 +142,9 @@ TASK_METHODS: Final = frozenset(
     {"tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"}
 )
 
+_EXACT: Final = NEEDS_ID | TASK_METHODS
+_FOLDED: Final = frozenset(method.casefold() for method in _EXACT)
+
 
 class Named(NamedTuple):
     """Something that a request names and that must therefore be judged."""
@@ -176,8 +178,8 @@ def named_by(method: str, params: dict[str, Json]) -> list[Named] | str:
 
 
 def is_variant(method: str) -> bool:
-    """Tell whether a lenient server could take a method for a gated or filtered one."""
-    return method not in NEEDS_ID and _fold_method(method) in _FOLDED
+    """Tell whether a lenient server could take a method for one that is judged, or about a task."""
+    return method not in _EXACT and _fold_method(method) in _FOLDED
 
 
 def _fold_method(method: str) -> str:
