@@ -40,6 +40,10 @@ class PolledAuthority(Authority, Protocol):
     def interval_s(self) -> float:
         """How long the loop may wait before the next tick."""
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether nothing more is to be read until events were recorded."""
+
     def finish(self, status: str, at: float) -> None:
         """Finish at the end of the session."""
 

@@ -303,6 +303,11 @@ class LocalAuthority:
             return 0.0
         return HELD_S if len(self.held) else IDLE_S
 
+    @property
+    def is_behind(self) -> bool:
+        """False: events are recorded before the next read."""
+        return False
+
     def descriptors(self) -> dict[int, int]:
         """Return none: everything is decided in this process."""
         return {}

@@ -39,7 +39,7 @@ READ: Final = 32 * 1024
 """Bytes per read: enough for most messages; malloc would map and unmap a larger buffer each time."""
 
 READ_ON: Final = 256 * 1024
-"""Bytes per read after a read has filled the smaller buffer."""
+"""Bytes per read inside a large frame, after a read has filled the smaller buffer."""
 
 
 HIGH_WATER: Final = 32 * 1024 * 1024
@@ -105,6 +105,7 @@ class PollLoop:
         self._child_ended = True
         """Whether a child may have exited since the last check, which costs a system call."""
         self._exit_code = 0
+        self._to_drain = DRAIN
         self._retry_s = 0.0
         """The last delay between attempts to start the server; 0 before the first failure."""
         self._retry_at = 0.0
@@ -194,10 +195,11 @@ class PollLoop:
         to_server = self._to_server
         agent_full = len(self._to_agent.waiting) > HIGH_WATER
         server_full = to_server is not None and len(to_server.waiting) > HIGH_WATER
+        is_behind = self._authority.is_behind
         # Agent frames can also cause replies to the agent, so both buffers must have space.
-        if self._agent_open and not agent_full and not server_full:
+        if self._agent_open and not (agent_full or server_full or is_behind):
             wanted[0] = select.POLLIN
-        if self._server is not None and self._server_open and not agent_full:
+        if self._server is not None and self._server_open and not (agent_full or is_behind):
             wanted[self._server.stdout] = select.POLLIN
         # With an empty mask, poll still reports that the other end was closed.
         if not self._to_agent.broken:
@@ -220,10 +222,9 @@ class PollLoop:
             chunk = os.read(0, self._agent_read)
         except OSError:
             chunk = b""
-        # A full read means that a large frame is under way: fetch the rest in larger pieces.
-        self._agent_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_agent.feed(chunk) if chunk else self._from_agent.close()
+        self._agent_read = _next_read(chunk, lines)
         read, feed, agent = self._authority.read, self._driver.feed, self._agent
         for line in lines:
             feed(unchecked(AgentSent, (line, at, read(line), "")), agent)
@@ -242,9 +243,9 @@ class PollLoop:
             return 0
         except OSError:
             chunk = b""
-        self._server_read = READ_ON if len(chunk) >= READ else READ
         at = now()
         lines = self._from_server.feed(chunk) if chunk else self._from_server.close()
+        self._server_read = _next_read(chunk, lines)
         read, feed, agent = self._authority.read, self._driver.feed, self._agent
         for line in lines:
             feed(unchecked(ServerSent, (line, at, read(line))), agent)
@@ -330,7 +331,9 @@ class PollLoop:
             elif self._to_server is not None and self._to_server.broken:
                 self._begin_stop(f"{BY_SERVER} closed its input")
             return
-        self._drain_server(server)
+        if not self._drain_server(server):
+            self._child_ended = True  # read on once events were recorded
+            return
         at = now()
         # A signal that arrived in this turn has ended the server, not the other way round.
         self._tell_stop(at)
@@ -356,20 +359,22 @@ class PollLoop:
         self._step = "over"
         self._deadline = monotonic() + TERM_GRACE_S
 
-    def _drain_server(self, server: ServerProcess) -> None:
-        """Read the remaining output of a server that has exited, up to a limit.
+    def _drain_server(self, server: ServerProcess) -> bool:
+        """Read the remaining output of a server that has exited, up to a limit; False if not yet.
 
         End of file cannot be waited for: a grandchild may hold the pipe open.
         """
-        left = DRAIN
-        while self._server_open and left > 0:
+        while self._server_open and self._to_drain > 0 and not self._authority.is_behind:
             read = self._read_server(server)
             if not read:
                 break
-            left -= read
+            self._to_drain -= read
             self._flush()
+        if self._server_open and self._authority.is_behind and not self._stopping:
+            return False
         for line in self._from_server.close():
             self._feed(ServerSent(line, now()))
+        return True
 
     # Stopping.
 
@@ -490,6 +495,11 @@ class _AgentPipe(PipeCaller):
     def forward(self, frame: ToServer) -> None:
         """Send a frame to the server."""
         self._to_server(frame.data)
+
+
+def _next_read(chunk: bytes, lines: Sequence[bytes]) -> int:
+    """Return how much to read next: much only inside a large frame, not of many small ones."""
+    return READ_ON if len(chunk) >= READ and len(lines) <= 1 else READ
 
 
 def complain(text: str) -> None:

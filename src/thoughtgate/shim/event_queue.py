@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from thoughtgate.core.record_events import CALL_END, MESSAGE, Record
+from thoughtgate.core.record_events import CALL_END, Record
 from thoughtgate.gate.clock import monotonic
 from thoughtgate.shim.service_handshake import seen_bytes
 
 MAX_QUEUED: Final = 20_000
-"""Beyond this, events of ungated messages are dropped."""
+"""Events that wait before the shim stops reading: it must neither forget nor keep them without limit."""
 
 BATCH: Final = 500
 
@@ -35,6 +35,11 @@ class EventQueue:
         return len(self._records)
 
     @property
+    def is_full(self) -> bool:
+        """Whether nothing more is to be read, because its events would have to wait as well."""
+        return len(self._records) >= MAX_QUEUED
+
+    @property
     def wait_s(self) -> float:
         """How long the next delivery waits."""
         return max(0.0, self._due_at - monotonic())
@@ -47,8 +52,6 @@ class EventQueue:
         """
         if record.type == CALL_END:
             self._due_at = self._taken_at + HAND_OVER_S
-        elif record.type == MESSAGE and len(self._records) >= MAX_QUEUED:
-            return
         elif not self._records:
             self._due_at = monotonic() + HAND_OVER_S
         self._records.append(record)

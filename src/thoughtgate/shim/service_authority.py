@@ -138,6 +138,11 @@ class ServiceAuthority:
             return 0.25
         return max(0.0, min(self._next_pulse - monotonic(), HEARTBEAT_S))
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether too many events wait for the service."""
+        return self._queue.is_full
+
     def read(self, line: bytes) -> Message | Fault:
         """Parse a frame with the small reader: the fast one would cost the shim too much memory."""
         return read_frame(line)
