@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.gate.contents.test_inspection import answer, found
 from tests.support.shim_bench import Ledger, NobodyThere
 
@@ -102,6 +103,22 @@ def test_messages_that_do_not_fit_are_counted_in_the_record() -> None:
     found_now = found(gate)
     assert [one["skipped"] for one in found_now] == [3]
     assert all(one["findings"][0]["check"] == "unreadable" for one in found_now)
+
+
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_every_principal_with_a_result_that_does_not_fit_may_have_seen_anything(
+    monkeypatch: pytest.MonkeyPatch, *, is_stopping: bool
+) -> None:
+    gate = governor(Policy(default=FORWARD, flows=Flows(asked=True)))
+    monkeypatch.setattr(later, "FINISH_S", 0.0)
+    monkeypatch.setattr(later, "MAX_WAITING", 3 if is_stopping else 0)
+    # The first message that does not fit is a call, which no one has seen data by.
+    call(gate, note="ok")
+    for principal in ("ann", "bob"):
+        gate.later.put_message(InspectLater("", answer("ok"), 10, 2.0), "srv", "1", principal)
+    gate.later.finish() if is_stopping else gate.later.run()
+    for principal in ("ann", "bob"):
+        assert gate.judge.facts.of(principal, 3.0) == {*ESTABLISHED}
 
 
 def test_a_message_that_is_too_long_is_reported_as_unreadable() -> None:

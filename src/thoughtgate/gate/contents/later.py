@@ -77,8 +77,10 @@ class LaterInspection:
         """Tells the operator."""
         self.waiting: deque[_Waiting] = deque()
         self._bytes = 0
-        self._skipped: tuple[_Waiting, int] | None = None
-        """The first message since the last report that was not inspected, and how many were not."""
+        self._skipped: dict[tuple[str, str], tuple[_Waiting, int]] = {}
+        """The first message since the last report that was not inspected, and how many were not.
+
+        By principal and direction, because these decide which facts may be missing."""
         self._told: set[tuple[str, str, str]] = set()
 
     def put_call(self, request: CallRequest, ruling: Ruling) -> None:
@@ -107,11 +109,16 @@ class LaterInspection:
             # A server must not escape the checks by making its results long.
             self._report(one, UNREAD)
         elif one.size < 0 or len(self.waiting) >= MAX_WAITING or self._bytes + one.size > MAX_BYTES:
-            first, count = self._skipped or (one._replace(body=None), 0)
-            self._skipped = (first, count + 1)
+            self._skip(one)
         else:
             self._bytes += one.size
             self.waiting.append(one)
+
+    def _skip(self, one: _Waiting) -> None:
+        key = (one.call.principal, one.direction)
+        slim = one._replace(call=one.call._replace(arguments={}, extra=None), body=None)
+        first, count = self._skipped.get(key, (slim, 0))
+        self._skipped[key] = (first, count + 1)
 
     def run(self, for_s: float = float("inf")) -> bool:
         """Inspect what waits, for some time; return whether more waits."""
@@ -124,17 +131,18 @@ class LaterInspection:
                 self._report(one, findings)
             if monotonic() >= until:
                 break
-        if self._skipped is not None and not self.waiting:
-            (first, count), self._skipped = self._skipped, None
-            self._report(first, UNREAD, skipped=count)
+        if self._skipped and not self.waiting:
+            skipped, self._skipped = self._skipped, {}
+            for first, count in skipped.values():
+                self._report(first, UNREAD, skipped=count)
         return bool(self.waiting)
 
     def finish(self) -> None:
         """Inspect what still waits, as far as there is time, and count the rest."""
         self.run(FINISH_S)
         if self.waiting:
-            first, count = self._skipped or (self.waiting[0], 0)
-            self._skipped = (first, count + len(self.waiting))
+            for one in self.waiting:
+                self._skip(one)
             self.waiting.clear()
         self.run()
 
