@@ -184,7 +184,9 @@ class ApprovalQueue:
             if not self._held:
                 # Earlier changes concern no call that waits here, so polls need not read them.
                 self._rev = asked.rev
-            self._held[call_id] = asked
+            # The one that was listed last: a server erases what is known of a tool by saying that its
+            # list has changed. Grants must not apply then, but a prompt is still about that one.
+            self._held[call_id] = asked._replace(definition="".join(open_call.definitions))
             self._earliest = min(self._earliest, asked.expires_at)
             self._tell(asked, settled=False)
             return None
