@@ -27,8 +27,9 @@ from thoughtgate.core.commands import (
     Withdraw,
     WriteRecord,
 )
-from thoughtgate.core.events import GateStopping, ServerGone
+from thoughtgate.core.events import AnswerInspected, GateStopping, ServerGone
 from thoughtgate.core.server_requests import FIRST_KEY, MAX_REQUESTS
+from thoughtgate.policy.call import INSPECT_AFTER, INSPECT_BEFORE
 from thoughtgate.testing.playbook import Playbook, Some
 
 KEY = FIRST_KEY + 1
@@ -232,10 +233,44 @@ def test_a_notification_with_unreadable_requests_is_refused() -> None:
     assert isinstance(command, WriteRecord)
 
 
-def test_a_notification_with_other_requests_passes() -> None:
+OTHER_REQUESTS = {"inputRequests": {"a": {"method": "new/thing"}}}
+
+
+@pytest.mark.parametrize("method", ["notifications/progress", "notifications/new"])
+def test_a_notification_with_other_requests_passes(method: str) -> None:
     session = new_session()
-    body = notification("notifications/tasks", {"inputRequests": {"a": {"method": "new/thing"}}})
+    body = notification(method, OTHER_REQUESTS)
     assert sent_to_agent(session.receive(server(body))) == [frame(body)]
+
+
+@pytest.mark.promise("contents-everywhere")
+def test_a_notification_with_other_requests_is_inspected_like_any_other() -> None:
+    session = new_session()
+    session.inputs.inspects_notices = INSPECT_BEFORE
+    (command,) = inspections(session.receive(server(notification("n", OTHER_REQUESTS))))
+    assert not command.of_task
+
+
+@pytest.mark.promise("facts-outlast-results")
+@pytest.mark.parametrize("inspect", [0, INSPECT_AFTER, INSPECT_BEFORE])
+@pytest.mark.parametrize("params", [{"taskId": "t", "result": {}}, OTHER_REQUESTS])
+def test_a_notification_about_a_task_counts_as_its_result(params: Any, inspect: int) -> None:
+    session = new_session()
+    session.inputs.inspects_notices = inspect
+    body = notification("notifications/tasks", params)
+    commands = session.receive(server(body))
+    assert not sent_to_agent(commands)
+    (command,) = inspections(commands)
+    assert command.of_task
+    # The facts of the server's results cannot be renewed, so the agent does not get it.
+    assert not sent_to_agent(session.receive(AnswerInspected(command.key, None, 1.0)))
+    (command,) = inspections(session.receive(server(body)))
+    passed = session.receive(AnswerInspected(command.key, body, 1.0))
+    assert sent_to_agent(passed) == [frame(body)]
+
+
+def inspections(commands: list[Any]) -> list[InspectAnswer]:
+    return [one for one in commands if isinstance(one, InspectAnswer)]
 
 
 def sent_to_agent(commands: list[Any]) -> list[bytes]:

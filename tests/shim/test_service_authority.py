@@ -316,7 +316,7 @@ def test_a_server_that_floods_is_not_read_faster_than_its_events_are_taken() -> 
     with ours, theirs, RawService(lambda _head, _body: reply(b"{}")) as service:
         done = subprocess.run(
             [sys.executable, "-c", _FLOODED, str(service.run().port)],
-            stdin=theirs,
+            stdin=theirs.fileno(),
             capture_output=True,
             text=True,
             check=True,

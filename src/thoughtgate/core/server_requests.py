@@ -54,6 +54,9 @@ MAX_REQUESTS: Final = 256
 MAX_TOKEN: Final = 128
 """Characters of a progress token that needs no inspection; agents use numbers and UUIDs."""
 
+_TASK_NOTICES: Final = "notifications/tasks"
+"""MCP 2026-07-28, tasks: a notification has the whole task, with the result of its call."""
+
 _NOTICE: Final = frozenset({"jsonrpc", "method", "params"})
 """The members of a notification."""
 
@@ -257,6 +260,11 @@ def _whole(message: Message) -> Message:
     return read
 
 
+def _is_about_task(method: str) -> bool:
+    """Tell whether a notification may carry the result of a task, as a request for it would."""
+    return method.startswith(_TASK_NOTICES)
+
+
 def _is_number_or_token(name: str, value: Any) -> bool:
     """Tell whether a member of a progress notification contains no text: most are numbers.
 
@@ -314,7 +322,7 @@ class InputRequests(dict[RequestId, _Waiting]):
             return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         seen = self._replies.seen(message, at, SERVER_TO_AGENT)
         if not named:
-            return [seen, ToAgent(message.raw, None, NOTICE)]
+            return [seen, *self.pass_notice(key, message, at)]
         return [seen, *self.judge(key, message, requests, named, at)]
 
     def judged(
@@ -338,8 +346,16 @@ class InputRequests(dict[RequestId, _Waiting]):
             return message.id, self._replies.withdrawn(inputs, at, CALLER_GONE)
         return message.id, self._ended(inputs, verdict, at)
 
-    def must_inspect(self, message: Message) -> bool:
-        """Tell whether a notification must be inspected, because it can contain text."""
+    def pass_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
+        """Pass on a notification without requests that are judged, inspected where necessary."""
+        if self._must_inspect(message):
+            return self._inspect_notice(key, message, at)
+        return [ToAgent(message.raw, None, NOTICE)]
+
+    def _must_inspect(self, message: Message) -> bool:
+        """Tell whether a notification must be inspected, because it can contain text or a result."""
+        if _is_about_task(message.method):
+            return True
         if not self.inspects_notices:
             return False
         params = message.body.get("params")
@@ -349,9 +365,10 @@ class InputRequests(dict[RequestId, _Waiting]):
             return params is not None
         return not all(_is_number_or_token(name, one) for name, one in params.items())
 
-    def inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
+    def _inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
         """Have a notification inspected; it is dropped where a result would be held."""
-        if self.inspects_notices == INSPECT_AFTER:
+        of_task = _is_about_task(message.method)
+        if self.inspects_notices == INSPECT_AFTER and not of_task:
             return [inspect_later(message, "", at), ToAgent(message.raw, None, NOTICE)]
         if len(self) >= MAX_REQUESTS:
             fault = Fault("service_unavailable", "too many requests are open", "too_many", None)
@@ -359,7 +376,7 @@ class InputRequests(dict[RequestId, _Waiting]):
             return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         asked = PendingRequest(None, message.method, "", at, modern=True, token=None)
         self[key] = _Waiting(message, asked)
-        return [InspectAnswer(key, "", message.body, at, can_wait=False)]
+        return [InspectAnswer(key, "", message.body, at, of_task, can_wait=False)]
 
     def notice_judged(self, event: CallJudged) -> list[Command]:
         """Pass a notification on if its requests are allowed; drop it if they are denied."""

@@ -118,7 +118,7 @@ def test_every_principal_with_a_result_that_does_not_fit_may_have_seen_anything(
         gate.later.put_message(InspectLater("", answer("ok"), 10, 2.0), "srv", "1", principal)
     gate.later.finish() if is_stopping else gate.later.run()
     for principal in ("ann", "bob"):
-        assert gate.judge.facts.of(principal, 3.0) == {*ESTABLISHED}
+        assert gate.judge.facts.of(principal, 3.0) == frozenset(ESTABLISHED)
 
 
 def test_a_message_that_is_too_long_is_reported_as_unreadable() -> None:
