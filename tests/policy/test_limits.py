@@ -249,6 +249,22 @@ def test_a_full_table_of_duplicates_drops_the_over_and_then_the_oldest(
     assert forward(counted, calls[1], 13.0) is None
 
 
+@pytest.mark.promise("project-policy-only-tightens")
+def test_a_limit_that_fills_the_table_drops_no_duplicate_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits_module, "MAX_KEYS", 3)
+    mine = Limit("d", Selector(names=compile_globs(["deploy"])), duplicate_s=10.0)
+    counted = state(mine, Limit("project:d", duplicate_s=100.0))
+    deploy = CALL._replace(name="deploy")
+    assert forward(counted, deploy) is None
+    for number in range(9):
+        assert forward(counted, CALL._replace(args_hash=str(number)), 1.0) is None
+    assert counted.check(deploy, 9.0) == limits_module.refusal(
+        mine, "duplicate", "the same call was just made", 1.0
+    )
+
+
 def test_names_remembered_for_limits_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits_module, "MAX_KEYS", 2)
     counted = state(Limit("b", budget=100))

@@ -269,8 +269,11 @@ class LimitState:
             for key in [key for key, until in self._seen.items() if until <= now]:
                 del self._seen[key]
         if len(self._seen) >= MAX_KEYS:
-            # Still full: forget the oldest entry. The worst effect is one duplicate that passes.
-            del self._seen[next(iter(self._seen))]
+            # Still full: forget the oldest entry. The worst effect is one duplicate that passes, and
+            # only of the limit that fills the table: it may be that of a project's policy.
+            own = json.dumps([limit.id])[:-1] + ","
+            oldest = next((one for one in self._seen if one.startswith(own)), None)
+            del self._seen[next(iter(self._seen)) if oldest is None else oldest]
         key = call_key(limit, call)
         # Inserted again at the end, so that the first entry stays the oldest.
         self._seen.pop(key, None)
