@@ -24,6 +24,18 @@ def test_a_flood_of_tools_is_not_remembered_without_end() -> None:
     assert tools.find("srv", f"t{MAX_KNOWN_TOOLS}") == UNLISTED
 
 
+@pytest.mark.promise("approval-is-exact")
+def test_a_flood_of_tools_does_not_hide_that_a_definition_changed() -> None:
+    tools = KnownTools()
+    assert tools.listed_last("srv", "note") == ""
+    for description in ("Shows a note.", "Deletes all notes."):
+        before = tools.listed_last("srv", "note")
+        flood = [{"name": f"t{n}"} for n in range(MAX_KNOWN_TOOLS)]
+        tools.learn("srv", (*flood, {"name": "note", "description": description}))
+        assert tools.listed_last("srv", "note") not in {"", before}
+    assert tools.listed_last("other", "note") == ""
+
+
 def test_a_definition_is_known_by_its_digest() -> None:
     tools = KnownTools()
     tools.learn("srv", ({"name": "t", "description": "a", "icons": []},))

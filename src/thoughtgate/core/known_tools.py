@@ -43,6 +43,8 @@ class KnownTools:
         """The annotations of each server's tools, and the digests of their definitions."""
         self._last: dict[str, dict[str, str]] = {}
         """The digests that were listed last, even if the server has since announced a change."""
+        self._unkept: dict[str, int] = {}
+        """How often each server listed a tool that its full table has no room for."""
         self._tasked: dict[str, set[str]] = {}
         """The tools of each server that make tasks of calls themselves."""
         self._complete: set[str] = set()
@@ -58,9 +60,11 @@ class KnownTools:
     def listed_last(self, server: str, name: str) -> str:
         """Return a digest that identifies the last listed definition of a tool; empty if none was.
 
-        Unlike in ``find``, a server cannot erase it by saying that its list has changed.
+        Unlike in ``find``, a server cannot erase it by saying that its list has changed. All tools
+        that a full table has no room for share one, which changes with each of them that is listed.
         """
-        return self._last.get(server, {}).get(name, "")
+        unkept = self._unkept.get(server)
+        return self._last.get(server, {}).get(name, f"unkept {unkept}" if unkept else "")
 
     def learn(self, server: str, entries: tuple[dict[str, Json], ...]) -> None:
         """Remember a page of a server's list."""
@@ -70,7 +74,9 @@ class KnownTools:
         for entry in entries:
             name, said = entry.get("name"), entry.get("annotations")
             # A full table still learns changes of the tools that are in it.
-            if type(name) is str and (name in known or len(known) < MAX_KNOWN_TOOLS):
+            if type(name) is str and name not in known and len(known) >= MAX_KNOWN_TOOLS:
+                self._unkept[server] = self._unkept.get(server, 0) + 1
+            elif type(name) is str:
                 hints = _annotations(known.get(name, UNLISTED)[0], said)
                 definition = _definition(entry)
                 known[name] = (hints, definition)
