@@ -7,11 +7,12 @@ import pytest
 from tests.gate.contents.test_inspection import answer, found
 from tests.support.shim_bench import Ledger, NobodyThere
 
-from thoughtgate.core.commands import InspectLater
+from thoughtgate.core.commands import InspectAnswer, InspectLater
 from thoughtgate.core.envelope import Run
 from thoughtgate.core.judge import Judge
 from thoughtgate.core.open_calls import CallRequest, Ruling
 from thoughtgate.gate.contents import later
+from thoughtgate.gate.contents.inspection import inspect_answer
 from thoughtgate.gate.governor import Governor
 from thoughtgate.policy.call import DEVELOPMENT, FORWARD, INSPECT_AFTER
 from thoughtgate.policy.facts import ESTABLISHED, PRIVATE, Flows
@@ -127,6 +128,16 @@ def test_a_message_that_is_too_long_is_reported_as_unreadable() -> None:
     (told,) = found(gate)
     assert told["findings"] == [{"check": "unreadable", "tier": "hard", "where": ""}]
     assert "skipped" not in told
+
+
+@pytest.mark.promise("bounded-memory")
+def test_a_long_message_about_a_task_does_not_wait_either() -> None:
+    gate = governor()
+    command = InspectAnswer(1, "", answer("x" * later.MAX_ONE), 2.0, of_task=True)
+    assert inspect_answer(gate, "srv", "1", "ann", command).body is not None
+    (told,) = found(gate)
+    assert told["findings"][0]["check"] == "unreadable"
+    assert not gate.later.waiting
 
 
 def test_facts_hold_before_the_next_call_is_judged() -> None:

@@ -14,8 +14,10 @@ from thoughtgate.core.record_events import Record
 from thoughtgate.errors import StoreError
 from thoughtgate.gate.approvals.queue import new_approval_id, open_store
 from thoughtgate.gate.approvals.standing_questions import StandingQuestions
+from thoughtgate.gate.definitions import watch
 from thoughtgate.gate.definitions.server_pins import MAX_QUESTIONS, QUESTIONS_S
 from thoughtgate.gate.definitions.watch import DefinitionWatch
+from thoughtgate.policy.call import Call
 from thoughtgate.policy.definitions import DefinitionPolicy
 from thoughtgate.policy.policy import Policy
 
@@ -87,6 +89,21 @@ def test_a_change_is_held_told_once_and_asked_once(scene: Scene) -> None:
     (asked,) = scene.asked()
     assert asked.server == "s"
     assert "destructiveHint" in asked.arguments
+
+
+@pytest.mark.promise("definitions-pinned")
+def test_a_change_behind_more_tools_than_are_compared_is_hidden(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MAX_PINS", 2)
+    others = {"name": "b"}, {"name": "c"}
+    assert scene.show(ECHO) == set()
+    assert "echo" in scene.show(*others, PULLED)
+    call = Call("s", "tool", "echo", {})
+    assert scene.judge.definitions.objection(call) is not None
+    assert "echo" not in scene.show(ECHO, *others)
+    assert scene.judge.definitions.objection(call) is None
+    assert "echo" in scene.show(ECHO, *others, PULLED)
 
 
 def test_a_new_tool_is_held_after_the_first_whole_list(scene: Scene) -> None:

@@ -24,6 +24,7 @@ from thoughtgate.policy.inspection.content_policy import (
     UNCHANGED,
 )
 from thoughtgate.policy.policy import DEFAULT_WORKFLOW
+from thoughtgate.wire.replies import render
 
 if TYPE_CHECKING:
     from thoughtgate.policy.inspection.treatment import Treated
@@ -54,7 +55,8 @@ def _inspect(
     when = contents.result_inspection(server) if contents is not None else 0
     if contents is None or when != INSPECT_BEFORE:
         if when:
-            later = InspectLater(command.call_id, command.body, 0, command.at)
+            size = len(render(command.body))
+            later = InspectLater(command.call_id, command.body, size, command.at)
             governor.later.put_message(later, server, session, principal)
         return AnswerInspected(command.key, body, command.at)
     from thoughtgate.policy.inspection.treatment import treat  # only where a server asks for it

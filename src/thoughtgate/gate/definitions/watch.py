@@ -172,9 +172,13 @@ class DefinitionWatch:
         kind, _, member = SCREENED[method]
         new: list[Pin] = []
         now: dict[tuple[str, str], str] = {}
-        for entry in entries[:MAX_PINS]:
+        for number, entry in enumerate(entries):
             name = entry.get(member)
             if type(name) is not str:
+                continue
+            if number >= MAX_PINS:
+                # Not compared, so what was accepted under its name does not cover it.
+                now[kind, name] = ""
                 continue
             if kind == SERVER and INSTRUCTIONS not in entry:
                 # Missing instructions are not a definition: agents may begin with
