@@ -2,9 +2,6 @@
 
 import json
 import select
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,7 +33,6 @@ from thoughtgate.core.events import (
 )
 from thoughtgate.core.record_events import Record, call_ended, frame_refused, message_seen
 from thoughtgate.gate.clock import now
-from thoughtgate.gate.poll_loop import READ
 from thoughtgate.gate.run_file import RunFile
 from thoughtgate.policy.call import APPROVE, DENY, FORWARD
 from thoughtgate.shim import event_queue, service_authority
@@ -283,50 +279,6 @@ def test_events_are_handed_over_before_goodbye() -> None:
     told = [json.loads(body) for head, body in service.requests if b"/events" in head]
     assert sum(len(one["records"]) for one in told) == 1200
     assert json.loads(service.requests[-1][1])["bye"] is True
-
-
-_FLOODED = """
-import sys
-from thoughtgate.core.session_replies import SessionSettings
-from thoughtgate.gate.poll_loop import PollLoop
-from thoughtgate.gate.run_file import RunFile
-from thoughtgate.shim import event_queue
-from thoughtgate.shim.service_authority import ServiceAuthority
-
-longest = 0
-put = event_queue.EventQueue.put
-
-def counted(queue, record):
-    global longest
-    put(queue, record)
-    longest = max(longest, len(queue))
-
-event_queue.EventQueue.put = counted
-event_queue.MAX_QUEUED = 1000
-authority = ServiceAuthority(RunFile("127.0.0.1", int(sys.argv[1]), "t", "production", 0), "s", "s")
-flood = "import sys; sys.stdout.write(('x' + chr(10)) * 150000)"
-PollLoop([sys.executable, "-c", flood], SessionSettings("s", "s"), authority, {}).run()
-print(longest, file=sys.stderr)
-"""
-
-
-@pytest.mark.promise("bounded-memory")
-def test_a_server_that_floods_is_not_read_faster_than_its_events_are_taken() -> None:
-    ours, theirs = socket.socketpair()  # an agent that neither speaks nor leaves
-    with ours, theirs, RawService(lambda _head, _body: reply(b"{}")) as service:
-        done = subprocess.run(
-            [sys.executable, "-c", _FLOODED, str(service.run().port)],
-            stdin=theirs.fileno(),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-    assert int(done.stderr.splitlines()[-1]) <= 1000 + READ
-    told = [json.loads(body) for head, body in service.requests if b"/events" in head]
-    kinds = [kind for one in told for kind, _, _ in one["records"]]
-    # What waited at the end has a second to be delivered.
-    assert kinds.count("frame_refused") > 100_000
 
 
 def test_the_end_of_a_call_is_handed_over_at_once_with_what_waits(
