@@ -39,7 +39,7 @@ def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
         assert run.finish() == 0
 
     said = run.stderr
-    assert "agent     the agent (python" in said
+    assert "agent     python" in said
     assert "configured 2 servers: one, two" in said
     assert "governed  2 servers: one, two" in said
     assert f"policy    {machine.policy} (THOUGHTGATE_CONFIG), production" in said
