@@ -11,7 +11,6 @@ from tests.web.conftest import Gate
 from thoughtgate.core.record_events import frame_refused, message_seen
 from thoughtgate.web import live
 
-
 Opener = Callable[[Client, str], Stream]
 
 

@@ -150,7 +150,9 @@ def test_a_page_looks_as_approved(page: Page, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("rule", ["button.deny { color: #9a6b00 }", "button.approve { color: red }"])
+@pytest.mark.parametrize(
+    "rule", ["button.deny { color: #9a6b00 }", "button.approve { color: red }"]
+)
 def test_another_colour_of_one_button_is_noticed(page: Page, scheme: str, rule: str) -> None:
     style = f"@media (prefers-color-scheme: {scheme}) {{ {rule} }}"
     sheet = take_sheet(page, urljoin(page.url, PAGES["inbox"]), style)
