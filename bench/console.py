@@ -53,7 +53,7 @@ PAGES = (
     "/calls?approved_by=terminal:ann",
     "/calls?rule=rules[3]&tool=read_file_1",
     "/calls?rule=absent",
-    *("/calls?text=item+777", "/calls?text=project", "/calls?text=%2F%2F"),
+    *("/calls?text=item+777", "/calls?text=project", "/calls?text=%2F%2F", "/calls?text=*"),
     "/calls?text=item&server=mail&status=TIMEOUT",
     *("/policy", "/policy/explain?server=mail&name=delete_file", "/policy/learn"),
     *("/servers", "/servers/server?name=mail", "/servers/changes", "/people", "/gates"),
