@@ -11,6 +11,7 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, entry, kind_of, text_of
 
 from thoughtgate.gate.run_file import read_run_file
+from thoughtgate.wrap.run import named
 
 DENY_ALL = "schema: 1\ndefault: deny\n"
 REMOTE = {
@@ -28,6 +29,11 @@ def machine(tmp_path: Path) -> Machine:
 
 def _run_files(machine: Machine) -> list[Path]:
     return sorted((machine.state / "runs").glob("*.json"))
+
+
+def test_servers_are_counted_and_named() -> None:
+    told = [named(servers) for servers in ([], ["files"], ["files", "search"])]
+    assert told == ["0 servers", "1 server: files", "2 servers: files, search"]
 
 
 @pytest.mark.requirement("IMP-002")
