@@ -6,588 +6,668 @@ Each line has a weight and the features that have it, two spaces between them.
 from typing import Final
 
 DEFINITIONS: Final = """
--0.211  #first #model
--0.186  #first #talk
--0.177  #bias
--0.166  #care
--0.165  #first #secret
--0.162  #in text #open
--0.149  valu
--0.148  e g  the server
--0.146  x0 .. 0
--0.142  such as
--0.141  an
--0.137  {
--0.134  do not  personal data
--0.133  #in parameter #trigger
--0.132  #known thing
--0.129  by .. user
--0.128  #use #user  page
--0.127  or  unless
--0.126  ^ use
--0.125  : "  pass
--0.123  #in parameter  #known secret
--0.121  #form #in text  #identifier #in text  get the
--0.12  #first #give  }
--0.119  #in text #known secret  include
--0.118  "  #about #first
--0.117  #obey #you  ^ alway  permission .. the  step
--0.116  #about
--0.112  com  example :
--0.111  #care #secret  http .. com  write
--0.11  #in parameter #returns
--0.109  #first #harm
--0.108  ^  ^ pass  e mail
--0.107  header
--0.106  #care #in text  #in text #no  : 0  add  before you
--0.104  #in text #known thing  plain  such
--0.103  cannot  password  prefer  sign  use
--0.102  ^ system  del  other tool  tell .. user
--0.101  #their #trigger
--0.1  #open #user  ^ prefer
--0.099  action  width
--0.098  ^ show
--0.097  #known model  against  call this
--0.096  #form #telling prior  chang  com /  cursor  not
--0.095  #before #in text  a note  bitte
--0.094  of .. to
--0.093  pass .. the
--0.092  #open #talk  ^ start  resource
--0.091  #first #obey  #form #personal  #in text #known use  x0 `
--0.09  #first #user  #model #user  ^ "  customer  hello  of .. server  tool of  unless the
--0.089  #excuse #first  ^ set  did  see  when you
--0.088  #no #personal  ^ example  language
--0.087  #divert #in parameter  creat  for the
--0.086  can
--0.085  #first #office  ` x0  and .. a  path  usuario
--0.084  #first #their  #returns #say  als  give
--0.083  #first #personal  #form #identifier  cannot be  information  out .. and  use this
--0.082  #known use  description  file .. a  keys  only  search
--0.081  0 :  ^ `  a  an .. a  as .. x0  uma  verify
--0.08  #discredit #use  #excuse #telling prior  #office #telling rules  a .. on  before  item  user agent
--0.079  ^ call  data  element
--0.078  #consent #user  #in text #not harm  bucket  error
--0.077  #param #trigger  #thing #trigger  between  than  type  ह
--0.076  #forced #say  #obey #thing  mcp  previou
--0.075  #in parameter #quoted  a .. and  caller  exact  if .. is  remov  specific
--0.074  #before #consent  dem .. muss  per  requir  this .. tool  use .. tool
--0.073  #first #take  #no #not harm  #not harm  #office #telling prompt  #secret #silent  ^ path  edit  g  sign in
--0.072  #consent #take  #obey #returns  #returns #their  other .. of  prompt .. the
--0.071  #in text  ^ read  a message  never  the page
--0.07  #in text #not obey  #no #not obey  #not obey  ` curl  is sent  must  return by  see http  syntax  test
--0.069  #give #telling ignore  app  conversation  like  list  set  the .. cannot  the .. environment  the .. unless  user .. this  you .. a
--0.068  #address #secret  a password  between .. and  exampl  for  is .. the  muss der  one .. the  role
--0.067  #first #telling prior  #form #secret  #in parameter #then  #known thing #telling ignore  change  important  resourc  you
--0.066  #ask #first  ^ requir  a .. a  another  get  instead  response  return .. of  start
--0.065  #take #telling prior  0  bot  current  graph  request .. with  sent  you must  zero
--0.064  #care #thing  #in parameter #known secret  ^ create  are  as .. are  b  it in  list the  of .. page  post  project  so .. the  stor .. the  tell .. to  visible
--0.063  #in text #use  #known personal #silent  application  extract  install  respect  stag  template
--0.062  #first #self  ' '  ^ ask  a .. user  any .. this  as x0  the .. current  the name  uses  x0 .. for
--0.061  " :  #before #identifier  #known self #telling prior  #known thing #model  allow  asks the  file to  iso  prefer .. over  rechnung  redact  the .. keychain  time .. the  to .. for
--0.06  #care #in parameter  #in text #not give  #no #secret  #please #use  ^ check  ^ whether  an .. with  browser  check .. the  done  empty  if  process  return  search query  sha  support  this is  x0 :
--0.059  ^ each  after  code .. a  default  is written  issu  reset  single  tool .. this  त ह
--0.058  #before #then  #first #thing  #in parameter #own parameter  #in text #thing  ^ translate  and is  before .. tool  of .. as  of this  omitt  tell the  when .. a
--0.057  #form #trigger  #office #telling ignore  ^ hidden  call .. before  is .. by  on .. for  read .. of  send .. mail  short  world
--0.056  #about #telling rules  #address #in parameter  #no #returns  #rank #telling prior  ^ sucht  a .. before  are .. from  event  git  release  sentry  sucht  the chat
--0.055  #known self #telling rules  #known use #trigger  #office #returns  ^ '  ^ print  a single  cross  for example  log  muss  read .. before  recall  the .. user  within
--0.054  #first #no  #known self  #returns #secret  ^ data  benutzer  by the  mention .. the  name of  on a  one time  open  out  query  save  set the  whether to  x  yaml  त
--0.053  #about #telling file  #address #in label  #ask #returns  #thing #whole  ^ execute  ^ verify  a .. without  background  city  fact  organization  relat  relevant  style  tabl  the plan  to .. to  user and  you can
--0.052  #first #form  #form #telling rules  #returns #self  #secret #talk  #trigger #you  ^ what  an image  call .. first  client .. the  confirm  eine  execut  for .. with  mention .. user  must .. with  participant  the .. graph  to .. id
--0.051  #divert #give  #known self #telling prompt  #model #telling prior  #open #say  #own parameter #telling ignore  #take #telling reset  ^ get  developer  find the  plac  prompt injection  reset the  the .. file  used to  what .. user  when a
--0.05  #consent #first  #consent #form  #in parameter #known model  ^ return  ^ תאריך  a .. message  and .. to  docker  let  miss  of .. conversation  on .. and  org  precedence over  typed  תאריך  “  ”
--0.049  #not say #trigger  #returns #thing  = 0  ^ query  ^ reset  before .. other  collection  config  each  search the  show .. of  the project  upload a  use .. when  whether
--0.048  " "  #duty #known thing  #first #rank  #in text #known model  #telling prior #you  ' ignore  and .. data  chat  is .. in  of .. in  org /  override  the .. default  the test  they .. it  to .. or  «  »
--0.047  #before #use  #duty #in parameter  #in output  #in text #known talk  #say #secret  : use  before .. it  default to  guide  is miss  path to  schema  support .. and  to .. default  tool .. server  user for  will be  必
--0.046  #about #you  #consent #telling prior  #form  #form #not use  #in text #known user  #returns #whole  add a  cost  for password  only .. allow  or .. x0  pull request  the .. by  use it  x0 .. url
--0.045  #about #telling harm  #excuse #use  #form #then  #in parameter #known use  #in parameter #param  #their #use  / docs  : no  ^ upload  ^ write  a .. of  a json  content .. file  fetch  in .. so  invent  must .. the  only .. user  take precedence  the .. agent  the .. to  the recipient  user .. in  uses the  weather .. city  written
--0.044  #ask #user  #open #trigger  ^ decod  ^ run  complete  form  instead of  is .. is  object  the .. if  the result  use .. a  when  with .. user
--0.043  #care #not use  #form #quoted  #trigger #use  ^ appli  ^ search  ^ secret  a .. agent  a .. as  a .. in  compare  how  it as  kubeconfig  precedence  private  pull  service  such .. x0  the new  user .. a  with a
--0.042  #before #duty  #before #open  #before #telling ignore  #care #user  #give #obey  #identifier #in parameter  #known user  #office #take  #quoted #telling prior  #returns #you  ^ leave  a pull  against the  as .. and  chang .. the  command  messag  name .. the  provid  provide  return .. the  send it  such .. and  that is  the id  the service  the tool  tool .. you  url
--0.041  #quoted #take  are return  character  consulta  http .. org  output  personal  should be  the .. should  to the
--0.04  #divert #open  #in text #returns  #rank #take  #then #use  : '  : http  a .. for  all .. a  decod  description .. the  exist  file  take a  the server'  use .. for
--0.039  #about #telling ignore  #first #param  #rank #telling reset  a .. against  alert  are kept  detail  example com  id  its .. in  not .. or  place  system prompt  tell  to an  upload .. file  use .. or
--0.038  #before #purpose  #divert #thing  #divert #trigger  #every #talk  #first #you  #known talk  #rank #telling ignore  ^ sign  ^ take  ^ the  based  generate  ids  of .. from  secret  the .. any
--0.037  #model #telling rules  #returns #talk  #talk #telling rules  ^ adds  ^ support  access to  alway  avant  convert  data .. a  job  of .. service  or .. 0  stor a  the .. configur  the database  thread  unless .. is  use .. before
--0.036  #excuse #form  #give #harm  ]  a .. optional  a .. question  as .. for  directly  encod  ignor  in .. by  in .. github  look .. a  need the  not need  notification  own  pas  review  stop  text :  translate  user .. for  whenever
--0.035  #ask #trigger  #known take #use  #known use #user  #no #param  #quoted  #take #telling rules  / example  : `  ^ file  ^ name  ^ scan  a .. the  a session  already  and .. 0  as data  describe  field  hide  if .. has  is .. from  mask  return .. with  run a  runs .. of  set .. of  show .. a  this .. by  trace  updat
--0.034  #open  #personal #returns  #quoted #you  #telling ignore #trigger  / www  connection to  content .. a  context .. the  documentation  don't  find .. a  format code  is .. server  show the  the .. point  to .. repository  www
--0.033  #about #form  #care #no  #self  #telling rules #thing  alway .. to  are not  create a  group  of .. and  return .. 0  set .. the  structure  the .. first  the .. policy  the search  time  will
--0.032  #give #own parameter  #param  #take #telling file  ` for  a .. its  a .. that  a user  les  need .. of  use .. user  user has  using the
--0.031  #before #not give  #harm #self  #in parameter #known thing  #known thing #no  #quoted #returns  ^ repository  access .. the  block  by id  can be  configur  contain  instruction  io  it .. a  repository name  the .. for  unless .. user
--0.03  #about #param  #before #you  #consent #talk  #every #telling prior  #first #whole  #give #thing  #returns #telling prompt  #telling prior #use  ^ extract  ^ no  endpoint  file .. to  map  of .. it  queri  range  send .. a  source  take  the .. never  using  when .. are
--0.029  #divert #forced  #no #thing  ' or  ^ fetch  do .. use  first and  must be  not return  on .. page  repository owner  slug  text .. is  the .. says  the connect
--0.028  a .. from  a .. is  a .. it  in .. file  key is  never .. the  to .. file  where
--0.027  " }  #care #duty  #form #take  #in text #take  #in value  #known give #no  #self #talk  ^ add  a .. or  name  not use  path .. the  search for  send an  the .. app  think  this .. be  url .. the  version  { "
--0.026  a .. id  address  again  call .. the  explicit  get a  knowledge graph  new .. in  node  this .. user  to .. model  to .. of  token  with .. name
--0.025  #form #param  #in label  #returns #take  #telling others #then  a specific  commit  enter  file .. in  in .. 0  of .. or  the response  tool for
--0.024  #excuse #user  #first #say  #forced #trigger  #harm #telling rules  ask the  handle  kubernet  password .. to  path .. file  record .. the  return the  secret .. the  specifi  to .. it  what to
--0.023  #before #no  #excuse #returns  #model #self  #no #telling rules  #obey #user  #office #talk  #others #then  / ssh  ^ generate  a .. repository  a .. with  a github  be .. in  before `  github repository  input  leave  request to  the query
--0.022  #duty #then  #quoted #use  all .. of  and return  environment  in .. format  notion  or .. from  that .. user  that the  you should
--0.021  #ask #open  #duty #thing  #form #open  #purpose #use  #returns #silent  knowledge  the .. page  tool when  use .. you
--0.02  #consent #thing  #first #silent  #form #known use  #purpose #quoted  #self #thing  #talk #user  a .. x0  appli  connect  contain the  coordinat  need .. the  new  start a  to return
--0.019  #about #secret  #forced  #form #telling ignore  #obey #use  : /  ^ update  and .. in  docs  only .. the  use .. instead
--0.018  #consent #their  #no #self  asks  injection  name .. and  string
--0.017  #first #then  #form #obey  #form #returns  #identifier #thing  #no #telling ignore  #param #quoted  #take #telling ignore  :  a .. page  for .. the  list .. the  markdown  price  runs  specific page  the .. asked
--0.016  #about #take  #model #returns  #telling ignore #thing  #use #you  ^ gets  as .. or  click  configuration  of .. 0  one  read .. the  the .. url  the theme  theme
--0.015  #about #model  #duty #you  #every #open  #excuse #own parameter  #talk #telling prompt  : {  ^ maximum  check  date  file .. the  maximum  message  or a  parameter  rather  rather than  specific .. by  ssh /
--0.014  #before #quoted  #every #returns  #say #talk  #thing #user  analysi  match  show  this server
--0.013  #in parameter #telling prior  #in text #purpose  / api  be  do .. the  key .. the  label  to a  use .. to  wait
--0.012  #purpose  / /  in the  refer  refer to  the .. or
--0.011  #every #quoted  #excuse #param  #harm #say  #personal #secret  a new  mail  private key  the .. it  the file  user .. to
--0.01  ` and  access  adds a  alway .. the  as it  have  of .. of  user
--0.009  #about #thing  #about #use  #before #give  #first #please  #first #use  #returns #use  ^ do  en
--0.008  #forced #in text  #telling file #telling prior  ^ all  ^ http  reject  the .. be  the current
--0.007  #consent #duty  #form #known give  #no #not give  #not give  ^ creat  ^ it  account  array  not .. to  os  perform  text  title
--0.006  #divert  #say #then  #use  ^ render  before .. to  entiti  mention  sets  should .. the  the .. must  the .. own  the text
--0.005  #in text #please  on .. the  optional  the .. of  with
--0.004  get .. a  with .. and  you need
--0.003  #consent #every  #give #in text  #in parameter #telling rules  #known give #use  #returns #telling prior  0 .. request  ^ list
--0.002  #duty #telling others  #identifier #you  #in parameter #office  a .. to  to use  when .. is
--0.001  #consent #open  for a  the .. with  webhook
-0.001  #consent  #self #telling rules  all  call  filter  over  the .. the  を .. ま
-0.002  #address #use  #in value #take  #office #trigger  one of  the .. g  user is
-0.003  #duty #own parameter  #identifier #use  ^ if  a .. e  a .. http  part of  your own
-0.004  #before #user  #duty #no  #every #say  #every #user  #form #give  #form #no  api  record  result
-0.005  #about #every  #every #others  #take #user  from the  scan  the .. a  the .. key  update
-0.006  #excuse #thing  #form #own parameter  #in parameter #known talk  #no #their  #silent #use  an .. to  github  logs
-0.007  #in text #user  #personal #use  #their #user  ^ weather  is a  rule
-0.008  #consent #in text  #no  #office  #own parameter #trigger  ^ full  prompt  session
-0.009  #address #first  #divert #identifier  #duty  #every #personal  #own parameter #param  #returns #trigger  #telling unasked #user  cloud  from  human  is kept  run the  the .. return  the .. step  to  use `
-0.01  #give #say  #identifier #telling file  #in text #secret  #in text #telling harm  #model #param  #say #you  are .. to  database  need to  run
-0.011  #every #telling ignore  #in text #known take  #in text #self  #personal #say  #self #use  #trigger  ^ open  search .. the  the .. x0
-0.012  #give #no  #known take #user  0 0  creat a  flag  need .. be  the .. given  the .. has
-0.013  #every #obey  #give #office  #office #quoted  #returns  #say  #secret #trigger
-0.014  #no #please  #silent #thing  by .. the  forward .. to  up to
-0.015  #about #no  #every #in text  #in text #not use  #take #use  ` tool  ask  card  may  present  report  the .. from  you are
-0.016  #every #no  #form #talk  #identifier #then  #model #telling file  #no #telling unasked  file and  table  the user'  user'
-0.017  #every #self  #known take  #telling others #thing  also .. the  model :  of .. are  target  token .. the  with .. of
-0.018  #every #param  #every #their  #lasting  #obey #say  #take #whole  ^ content  need  of .. the
-0.019  #duty #whole  #in text #you  #model #obey  0 and  agent  as .. of  if the  line  read  the .. secret
-0.02  #no #trigger  #returns #telling file  ^ before  a `  but  from .. or  in  it is  known  they .. to
-0.021  #about #identifier  #every #telling file  #form #thing  #identifier #obey  #own parameter #take  #self #telling ignore  and  and .. x0  find  n  null  same  the .. argument
-0.022  #every #telling prompt  #in parameter #thing  #param #telling file  / x0  ^ only  an emoji  as .. the  assistant :  into  operation  to .. the  word
-0.023  #about #trigger  #duty #others  #form #harm  #lasting #thing  [  content  room  the other  what the
-0.024  #harm #personal  #no #not use  #not use  #own parameter #returns  #talk #thing  #telling others #trigger  ^ stor  come  content .. the  e  for .. host  ignore .. instruction  in .. text  is .. and  metric  the .. work  the user  to run
-0.025  !  #duty #identifier  #in text #their  before .. the  forward  github token  host .. this  noth  of .. by  ssh  up a  which
-0.026  #first #telling rules  #in text #telling title  #known give  #self #trigger  #self #whole  #telling rules #you  #then #user  #trigger #user  <  hour  instruction and  of .. is  that .. to  value
-0.027  #before #telling prior  #talk #trigger  #telling prompt  ^ find  dans  once .. the  send a  this to  use .. as  well
-0.028  #give #self  #identifier #known give  #identifier #say  #office #others  #others #talk  #quoted #thing  #self #telling reset  #talk #then  and .. not  return .. data  suggest  the .. server'  the .. them  the agent  tool .. the
-0.029  #address #no  #before #others  #duty #telling keep  #identifier #trigger  #known thing #use  #model #quoted  #others #trigger  #then #thing  from .. and  generat  given  google  home  json  safe  the  whatsapp  while
-0.03  #ask #in parameter  #every #telling others  #first #others  #give #open  #open #telling prior  *  ^ draw  draw  for .. a  has .. the  history  si  tool return  with .. that
-0.031  #duty #every  #every #known thing  #excuse #harm  #harm #telling harm  #harm #use  #in parameter #obey  #please  #say #trigger  #secret #telling ignore  #silent #telling keep  #telling file #you  all .. the  etc /  inspect  list .. and  server
-0.032  #every #you  #give #talk  #harm #in parameter  #harm #no  #no #office  #rank #trigger  #silent #trigger  #thing  #trigger #whole  ^ suggest  a chart  copy  id rsa  internal  it  line .. the  list .. in  list .. of  not .. this  parent  please  rsa  run `  side  ssh .. rsa  sync  the .. all  the .. chart  the .. line
-0.033  #address #excuse  #duty #harm  #forced #take  #in parameter #telling file  #in text #telling unasked  #known thing #user  #self #user  #then #whole  0 .. of  content from  then
-0.034  #address #trigger  #discredit #give  #duty #trigger  #every #known give  #first #telling ignore  #model #whole  #office #telling title  #own parameter #talk  #param #whole  #rank #returns  #telling prior  #telling title  a .. query  of the  other  person  the .. chat  this tool  track  writ .. file
-0.035  #discredit #no  #divert #others  ^ any  ^ inspect  a repository  and .. list  expression  load  of .. session  store  the same  two
-0.036  #about #others  #about #quoted  #duty #forced  #identifier #telling prior  #in text #personal  #in text #silent  #known give #user  #model #secret  #telling file #then  #telling file #use  #telling ignore  ^ format  ^ writ  call .. this  call `  confirmation  csv  file .. read  gather
-0.037  #every #take  #excuse #give  #in text #talk  #no #open  #office #user  #own parameter  appear  built  do .. for  each .. the  example .. the  find a  in `  is to  old  term  the .. read  the .. token  this  until  with .. to
-0.038  #before #telling quiet  #first  #identifier #office  #model #personal  a number  download  it .. that  it .. with  name are  of .. includ  of `  photo  sans  up .. the
-0.039  #before #param  #duty #give  #every #whole  #excuse #then  #harm #in text  #harm #talk  #in label #then  #model #rank  #no #take  #others #you  ^ 0  ^ evaluat  and .. that  hidden  its .. to  to .. as
-0.04  #address #before  #before #harm  #consent #personal  #divert #every  #every #give  #excuse  #in parameter #user  #no #quoted  #talk #telling prior  #telling unasked  / etc  >  ^ para  a document  and .. what  appear in  built in  evaluat  namespace  the .. on  the .. this  those .. the  time in  usuário
-0.041  #about #open  #address #form  #harm #then  #in parameter #silent  #others #secret  #talk #use  #telling harm #user  #telling prior #then  ? d  el .. de  first .. the  from a  it .. not  or .. to  question  the .. directory  there  un  use .. and  what  what it
-0.042  #about #user  #duty #take  #duty #talk  #in text #telling prompt  #model #telling models  #office #telling prior  #others #thing  #personal #talk  #quoted #telling others  code  decode .. follow  emoji  follow :  forward the  number  of a  someth  the .. setting  upload the  your
-0.043  #before #in value  #before #secret  #every #rank  #every #trigger  #param #secret  #then #you  ^ number  ^ safe  a file  and .. the  belong  d =  it has  it says  pem  request  text of  the .. before  the .. like  the content  the line  thing
-0.044  #care #returns  #consent #trigger  #duty #obey  #excuse #telling rules  #in parameter #please  #in text #then  #model #take  #not say #silent  #quoted #say  #quoted #whole  and .. them  as .. a  first  last  owner  package  preview  search .. in  tool .. it  with .. it  и
-0.045  #harm  #identifier  #in parameter #model  #in parameter #use  #no #not take  #no #then  #not take  #telling prior #trigger  #then  @  ^ prior  a text  and .. it  best  instruction .. the  list .. repository  of .. repository  of .. sort  quietly  read a  the .. messag  the person  there'  this .. need  ~
-0.046  #about #known give  #excuse #trigger  #give #telling keep  #in text #telling models  #known personal #take  #no #own parameter  #office #thing  #own parameter #whole  #rank  does  dump  filesystem  is .. for  people  reviewer  share  without
-0.047  #before #known give  #before #model  #consent #quoted  #duty #user  #first #open  #give #in parameter  #identifier #others  #in text #telling obey  #in text #telling others  #lasting #use  0 /  ^ generat  chart .. is  delete  keep the  or .. of  question .. the  say that  send .. the  tool is  user .. the  with .. or
-0.048  #before #every  #identifier #own parameter  #identifier #take  #obey #telling obey  #open #personal  / ?  before the  des  disregard  it .. be  of what  otherwise  prompt for  root
-0.049  #duty #their  #every #in parameter  #give #please  #give #telling rules  #in text #lasting  #known give #own parameter  #telling ignore #user  #telling keep #trigger  #telling prompt #you  ^ make  answer .. the  be .. to  compar two  eht .. eht  env  image  is  lookup  message .. to  submit  the .. address  the .. and  the .. your  the conversation  to .. a  treat  under the
-0.05  #before #telling file  #every #excuse  #give #their  #in text #trigger  #no #not say  #not say  #own parameter #telling prior  #say #thing  a date  as .. e  desk  dies  etc  for .. before  from .. the  in .. time  mirror  not be  of .. other  operat  repository
-0.051  #form #use  #in value #whole  #known give #then  ^ renam  do .. this  ignore .. e  ignore as  letter  message .. of  of ~  payment  previou .. the  renam  the .. store  x0 [
-0.052  #every #telling harm  #harm #obey  #thing #use  a .. sort  lo  of .. a  return a
-0.053  #excuse #in text  #in parameter #whole  #not give #user  #param #personal  #personal #user  #secret #then  #secret #use  #take #thing  ^ your  copi  holiday  holiday .. country  if .. user  is .. as  now  pick  pods  public .. country  public holiday  team  this .. as
-0.054  #before #please  #harm #office  #in text #param  #secret #you  #telling prior #user  ^ ignore  may be  return .. current  that  the .. under  writ  x0 .. the
-0.055  #ask #give  #discredit #not use  #every #form  #own parameter #personal  #telling harm #then  ^ to  evil test  from .. to  has .. to  so .. can  that .. was  to .. 0  were  ~ /
-0.056  #before #their  #give #take  #give #user  #personal #trigger  0 .. the  ^ also  code in  of .. team  region  sort  station  text .. the  the .. mcp  the .. tool  the rule  their
-0.057  #discredit #others  #identifier #model  #model #own parameter  #say #telling obey  #silent  #take  : x0  ^ in  delet  hex  http .. 0  if .. the  info  obey  profile  quality  runs .. query  the .. you  why
-0.058  #consent #give  #consent #obey  #give #silent  #known thing #telling prior  #quoted #then  #telling ignore #their  #telling models  ^ first  archive  asking  consider  radio  the .. server  the owner  to this  window
-0.059  #every #use  #in text #not say  #lasting #secret  #not give #open  #own parameter #use  #telling harm  #telling role  ?  all tool  answer  approval  document  for .. 0  mail .. and  make  partner  the .. session  wallet
-0.06  #every #thing  #in text #own name  #own name  #personal #their  #please #take  #quoted #user  #telling role #you  #telling rules #user  #then #trigger  ^ target  dnes  eht dnes  force  includ  is .. be  made  no .. a  resu  resu eht  send message  up  with .. tool  пользователю
-0.061  #  #ask #consent  #discredit #telling others  #duty #office  #duty #telling file  #duty #telling prior  #no #telling keep  #their #thing  ^ public  and .. as  and .. of  bank  by  current .. a  if .. asks  in a  in this  it .. as  list .. project  the .. up
-0.062  a namespace  collect  dna  draft .. to  eht .. dna  even .. the  from .. text  generat a  to http  word in
-0.063  #discredit  #every #known take  #first #identifier  #in text #telling later  cooki  in .. repository  na  part  permission  setting  sh  sh |  the .. most  the `
-0.064  #consent #telling harm  #divert #user  #give #telling others  #harm #model  #in value #secret  #own name #trigger  been .. the  by .. date  du  in .. namespace
-0.065  #no #say  #returns #telling others  #telling obey  a .. by  a team  and .. name  content of  do  it .. to  newest  other .. server  star  tool as  work .. the
-0.066  #address  #identifier #user  #model #thing  #own parameter #user  the .. but  this one  use the  об  об этом  этом
-0.067  #duty #excuse  #in parameter #open  ^ as  ^ optional  ^ when  a .. request  apply  current .. in  diagnostic  el  every  font  hand .. the  named  new name  of .. call  on .. it  slow  the model  the password  them .. the  would
-0.068  #consent #telling unasked  #harm #trigger  = =  and .. one  and pass  bash  http :  split  word .. the
-0.069  #address #every  #discredit #office  #divert #returns  #in parameter #no  #in text #telling file  #please #telling prior  #telling rules #whole  #whole  a project  be .. the  even  limit  open .. the  reason  the .. is  the .. their  them  turn  w
-0.07  #forced #use  #harm #please  #others #use  from .. server  to it
-0.071  #about #then  #address #then  #give #known take  #in text #telling reset  #in text #telling role  #open #then  #their #then  0 .. to  decode and  multiple .. a  prior to  recommend  the repository  told  trust  when the
-0.072  #divert #you  #give #secret  list .. request  no .. and  of  para  put  this .. is
-0.073  #give #personal  #no #use  #telling prior #telling reset  helper  hold the  its  pdfs  не
-0.074  #before #obey  #before #personal  #before #whole  #consent #harm  #duty #secret  #param #take  #personal #take  #telling reset  merg pdfs  school  send  the .. data
-0.075  #consent #model  #in parameter #others  [ x0  branch .. a  branch .. repository  conversa  di  elif  feld  list .. namespace  pend  pods .. a  return .. time
-0.076  #address #duty  #address #known give  #give #others  0 .. x0  example /  in .. to  it .. it  need not  you have
-0.077  are .. in  direction  is .. its  pods in  take the  this .. are  to .. by  with .. the
-0.078  #about #duty  #obey  #rank #user  #self #telling prior  #user #you  ^ keep  and .. is  been .. to  converter
-0.079  #in text #office  #in value #thing  #telling others #use  connector  count  count .. a  persona  return .. in  the .. connector
-0.08  #excuse #secret  #open #silent  #self #you  #telling others  request of  setup  ten  was
-0.081  #others  #secret #take  #telling prior #whole  away  example  nc
-0.082  #in text #telling keep  ^ other  and .. on  are .. and  count word  country  on  phase  to .. example
-0.083  #telling reset #telling rules  #use #whole  auch  is not  search code  to .. with  with the
-0.084  #identifier #secret  #identifier #whole  #office #then  #telling ignore #telling prior  #user  enc  hold  http .. example  im  powershell  the .. as  too
-0.085  #duty #rank  #excuse #in parameter  #identifier #telling others  #secret #their  compar  due  of 0
-0.086  #consent #say  #their  #user #whole  also  box  by .. or  clos  order  way
-0.087  #give  #in text #own parameter  #own name #use  even when  five  has  leak  they are
-0.088  #form #user  #no #you  begin  call .. with  incl  these  und
-0.089  #form #in value  #give #known personal  #personal #you  a .. do  enc x0  list .. a  time .. a  you .. for
-0.09  full  in .. and  ip
-0.091  #discredit #in text  #in text #telling rules  #others #returns  #talk  a .. 0  of .. tool
-0.092  =  ^ compar  its .. is  y
-0.093  #address #quoted  #give #model  rate limit  reference
-0.094  #about #give  #before #returns  #every #model  #telling prior #telling rules  #telling prompt #whole  das  the .. are
-0.095  #known user #open  #model #then  #telling file  in .. the
-0.096  #ask #say  #give #in value  #identifier #in value  #model  ^ speak  car  not .. user  point .. or  speak  speak .. text  speak a  x0 x0
-0.097  : the  department
-0.098  #known give #take  assistant .. the  choice  daer  value of
-0.099  #every  about  read .. file
-0.1  #in parameter #you  #model #trigger  #open #their  #open #use
-0.101  #model #no  code .. the  evil  the .. in  x0 .. x0
-0.102  #identifier #quoted
-0.103  #address #harm  #secret #telling file  #telling ignore #telling rules  are to  merg  note  senha  texto
-0.104  #telling agreed #user  decode  in .. is  under
-0.105  #obey #then  been
-0.106  ^ #  as  head  send .. request
-0.107  #in parameter #their  along  it with
-0.108  #divert #in text  #in text #rank  #in text #say  #telling quiet  to .. user
-0.109  c  found in  tag
-0.11  #consent #no  #no #telling quiet  #secret  host
-0.111  gb gur  those
-0.112  ^ count
-0.113  found  public
-0.114  #about #address  #telling file #thing  lla
-0.115  #obey #please  #personal  #talk #whole  #telling rules
-0.116  chart  d
-0.117  #give #identifier
-0.118  #before #thing  #you  `  der
-0.119  ^ pod  reply
-0.12  #address #in value  are .. be  naq .. gur  the assistant  入
-0.121  found .. the  x0 =
-0.122  #give #use  #in parameter #take  the .. prompt
-0.123  #in text #telling quiet  0 x0  t  whatever
-0.124  ^ merg  and the  has been  x0
-0.126  ^ image  ^ tail  it .. the  tail
-0.127  keep
-0.129  #in text #obey  gb  o  que
-0.132  #before #in parameter
-0.134  la  tool  us
-0.137  #secret #thing  our
-0.138  #give #then  ^ <
-0.14  #no #silent  this .. the
-0.141  #telling keep  assistant
-0.144  here
-0.148  #every #secret
-0.151  #every #identifier
-0.154  #no #user  0 .. 0  prior
-0.155  #in parameter #personal  they
-0.156  # 0  0 #  naq  weather
-0.159  #address #give
-0.164  #in parameter #secret  、
-0.175  find .. by
-0.18  zu
-0.19  ^ x0
-0.192  #in text #model
-0.193  i
-0.194  to be
-0.218  #silent #user
-0.225  get weather
-0.23  #in parameter #talk
-0.292  eht
+-0.193  "
+-0.192  #first #talk
+-0.185  #first #model
+-0.182  e g
+-0.174  #care
+-0.173  by .. user
+-0.17  ^
+-0.167  #first #secret  ^ alway  an
+-0.166  do not
+-0.163  #identifier #in text
+-0.158  #in text #open
+-0.154  eine
+-0.153  personal data
+-0.152  such as
+-0.15  #known model  #use #user
+-0.146  to .. to
+-0.144  pass
+-0.143  #no #personal  such
+-0.139  #in text #known secret  permission .. the
+-0.138  can
+-0.137  the server
+-0.136  #in text #no  a note
+-0.132  #obey #you  ^ prefer
+-0.131  mention .. user
+-0.13  #about #first  #known secret  #obey #telling prior  {
+-0.129  other tool
+-0.128  #model #telling prior  http .. com
+-0.127  #open #user  x0 .. 0
+-0.126  error  or
+-0.125  #form #in text  before
+-0.123  empty  unless
+-0.122  be .. in
+-0.12  #care #in text  prefer  use
+-0.119  #in parameter #returns  you .. a
+-0.117  #first #give  #known thing  service  sign
+-0.116  #care #secret  #their #trigger  add  cannot  mention .. the
+-0.115  get the  include
+-0.114  #in parameter #trigger  attempt
+-0.113  customer  the .. get  valu
+-0.112  page  using  write
+-0.111  example :  tell .. user
+-0.11  ` x0  call this  com  }
+-0.109  #give #obey  step
+-0.108  0
+-0.107  #in text #known model  when you
+-0.106  before you
+-0.105  #first #obey  ^ use  mcp  my  per
+-0.104  #about  #model #user  character  once  the tool
+-0.103  #form  header
+-0.102  #no #secret  #obey #thing  get
+-0.101  #divert #in parameter  #their #use  ^ `  can't  stop
+-0.1  #before #identifier  did  tool of
+-0.099  : 0  ^ example  x0 `
+-0.098  action
+-0.097  #in text #known thing  and .. a  com /  of .. server  this .. user
+-0.096  #open #telling rules  data  see http  task
+-0.095  #consent #user  ^ pass  are  g  information  thread
+-0.094  #bias  #forced #say  #returns #secret  a .. on  object  prefer .. over  tell  uses
+-0.093  a .. in  for the  role
+-0.092  #first #their  ^ show  e mail  stag  support  use .. tool  مع
+-0.091  #about #telling rules  #office #telling rules  : '  bitte  case  to .. id
+-0.09  #excuse #telling prior  #first #harm  #returns #their  no .. the  prompt .. the
+-0.089  git  match .. the  of .. as  of .. to  one  only .. the  organization  respect
+-0.088  #before #open  #first #office  ' ignore  0 :  previou
+-0.087  #first #personal  #give #telling ignore  ^ "  be  only  sign in  verify  width
+-0.086  #consent #duty  #known obey  #open #talk  ' '  ^ system  a .. a  allow  an .. a  current  runs  the chart  zero
+-0.085  #divert #say  #first #user  exampl  name of  sent
+-0.084  #excuse #first  ^ set  event  must  requir  set  start
+-0.083  #before #in text  #in parameter  #known user  a  after  as .. x0
+-0.082  #in parameter #quoted  a message  after the  content .. a  exact  keys  request to
+-0.081  #before #consent  #in text #known user  : `  edit  pass .. the  plain  search
+-0.08  #discredit #use  #returns #say  ^ url  is sent  password  see  that .. user  uma  with .. name  yaml
+-0.079  " "  #known use  ^ the  ` curl  not  system  text as
+-0.078  #first #param  #form #identifier  #in text #known use  #in text #take  ^ run  creat  element  log  not .. to  of .. conversation  one .. the  record  release  unless the  up the  within
+-0.077  #form #personal  #in output  #rank #telling prior  ^ emite  command  del  emite  script  specific  with .. only
+-0.076  #ask #user  #no #returns  ^ path  ^ support  a .. before  application  benutzer  config  secret
+-0.075  the server'
+-0.074  #address #secret  #consent #take  : "  already  list  you must
+-0.073  #about #telling file  a password  before .. it  hello  to read  two number
+-0.072  #form #secret  #identifier #please  ^ call  ^ check  conversation  short  single  una  updat  user has
+-0.071  #about #you  #in text #not harm  #obey #returns  ^ data  ^ start  ^ whether  asks the  consulta  dem .. muss  encod .. the  know  like  path  that the  कष
+-0.07  #address #in parameter  ^ requir  call .. the  file to  search the  syntax  this conversation
+-0.069  #no #not harm  #not harm  #office #telling prompt  / ssh  before .. tool  language  relevant
+-0.068  #consent #form  #in text #use  #own parameter #telling ignore  #returns #self  #returns #thing  / docs  app  bot  chang  enough  model  parameter  read the  reset  resource  return .. of  the page
+-0.067  ^ print  caller  is .. is  post  «  »
+-0.066  #in parameter #own parameter  #known talk  a .. or  alway  are kept  change  if .. is  muss der  omitt  other .. of  out .. and  resourc  return .. as  show .. of  text .. a  than  tool .. server  tool .. this
+-0.065  #form #telling prior  #no #telling rules  ^ return  as .. or  bank app  between .. and  call .. first  decod  read .. before  so .. the  user for
+-0.064  #identifier #no  #known user #use  ^ '  ^ ask  ^ create  ^ query  ^ translate  ^ vor  how  iso  need the  or a  out  vor dem  x0 .. for
+-0.063  #in parameter #known thing  by the  extract  ignor  notification  support .. and  tell .. to  to .. file  to an
+-0.062  #forced #trigger  #talk #telling rules  #trigger #you  ^ hidden  ^ secret  ` `  ` and  in .. app  in the  nur  return by  to .. for  use .. for  user agent
+-0.061  #form #trigger  #known self #telling rules  #then #use  between  if  read .. of  relat  this server  ticket  where  xml
+-0.06  #first #rank  #in parameter #known secret  #not say #trigger  #office #returns  are .. from  cannot be  graph  into  redact  so .. you  the .. fail  toujour  x
+-0.059  #secret #talk  den  file .. a  for  is .. the  is written  of .. in
+-0.058  " :  #every #take  #first #thing  an image  beginn of  call .. before  not .. them  on .. for  the .. if  the .. url  to .. it  to .. or  use this
+-0.057  #ask #first  #care #not use  #every #telling prior  #in text #secret  #rank #telling ignore  #secret #silent  = 0  a .. as  a .. its  collection  create a  for .. with  of .. page  think  to the
+-0.056  #before #telling ignore  #first #take  chart .. an  contain  execut  invent  of .. or  overrid  record .. the  remov  set the  should be  test  url .. the  who  x0 .. hello
+-0.055  #known use #user  #no #telling prior  adds .. number  as .. and  cross  dem  project  the .. current
+-0.054  #before #known thing  #in text  #telling ignore #trigger  ^ adds  a .. so  against  as data  be .. 0  install  provide  queri  run .. on  sentry  usuario  whether to
+-0.053  #ask #returns  #in text #known talk  #known thing #model  / www  a .. against  a .. and  cursor  default to  if a  mail  muss  text .. is  the .. agent  when .. a  www
+-0.052  #excuse #returns  #first #form  #in text #not give  #in text #not obey  #no #not obey  #no #others  #not obey  #param #trigger  ^ each  ^ execute  ^ password  als  file  for example  name .. the  personal  schema  send .. mail  tabl  the .. cannot  titl
+-0.051  #returns #talk  / config  can be  chang .. the  check .. the  endpoint  fiscal  in .. file  pas  stay  to .. default  upload a  use .. or  user .. a
+-0.05  #about #param  #divert #give  #form #param  #known thing #telling ignore  #returns #whole  compare  must .. with  on .. the  request .. with  this .. a  user .. in  what to  ह
+-0.049  #about #self  #give #thing  #in parameter #known model  #param #use  ' or  ^ read  ^ review  a new  another  ask .. user  generat .. password  in .. so  on a  one time  process  style  text :  the project  the url  version
+-0.048  #about #secret  #no #whole  as .. not  instead  pull request  the .. configur  the .. default  the .. has  to .. in  user .. for  user .. this
+-0.047  #address #in label  #in parameter #param  ^ decod  before .. other  bucket  city  docker  encod  must be  only .. user  own  search for  show .. a  stor .. the  the .. any  to .. model  trace
+-0.046  #care #thing  #give #telling file  #identifier #thing  #no #telling ignore  : /  a .. user  a pull  at .. of  back  browser  example com  for password  job  logg  on .. and  ssh /  the .. after  the .. graph  use .. when  vat  with a
+-0.045  #form #telling ignore  #returns #silent  :  a .. message  analysi  commit  find the  issu  of .. from  org /  prompt injection  return .. 0  this .. by  title  typed  user and  whether  you can
+-0.044  #consent #first  #duty #returns  #first #self  #first #telling prior  #form #not use  #office #take  #quoted #use  of .. name  plac  private  rather  rather than  sent to  with .. user
+-0.043  #every #office  #form #give  #form #telling rules  #give #harm  #in parameter #known use  #please #use  #quoted #you  #take #telling rules  : http  ^ fetch  generate  key is  list the  pull  the .. ssh  the .. unless  the chat  the new
+-0.042  #excuse #form  #identifier #purpose  #quoted #returns  #returns #take  #take #telling file  a .. for  when .. are
+-0.041  #consent #thing  #no #obey  #open #trigger  #returns #you  #talk #user  : [  : no  ^ take  ask the  click  configur  for .. the  is .. from  maximum  open  password or  upload .. file  use .. you  weather .. city  त
+-0.04  #about #returns  #before #use  #care #user  #duty #silent  #model #telling rules  #telling ignore #thing  ante de  any .. this  as x0  enter  it in  messag  path to  several  stor in  take  the current  to .. only  use .. before  with `
+-0.039  #about #take  #about #thing  #ask #open  #first #you  #in text #thing  ^ get  ^ store  a .. that  add a  description .. the  directly  exist  save  the .. never  the recipient
+-0.038  #divert  #obey #telling rules  #personal #silent  ^ write  is .. server  precedence over  this is  “
+-0.037  #known use #trigger  #talk #their  ^ repository  do .. use  is return  isn't  it as  not .. or  not use  page .. the  provid  repository name  that you  to .. before  variabl
+-0.036  #before #care  #no #self  #open #say  #param #thing  #telling rules #thing  ^ credential  ^ scan  a .. without  byte  connect to  documentation  fetch  or .. are  read .. the  response  type  user .. and
+-0.035  #care #no  #duty #you  #first #no  and is  convert  first and  get a  is .. not  javascript  of this  text
+-0.034  #first #say  #in text #purpose  #purpose #use  #returns #use  access .. the  duration  kubeconfig  path .. file  secret .. the  the .. by  the test  time .. the  user .. to
+-0.033  #care #duty  #consent #every  #duty #known thing  a .. with  a user  and  as .. for  clear  e .. address  org  send an  stor a  the .. of  what .. user
+-0.032  #consent #their  #returns  ^ upload  ` as  all .. a  describe  email  ids  instruction  les  set .. of  to .. repository  { "
+-0.031  #personal #returns  #purpose  /  ^ only  account  and .. 0  format code  need .. the  never  new  of an  only .. allow  place  summary  take precedence  the .. environment  when .. in
+-0.03  #before #you  #care #give  #care #known thing  alert  credential .. the  detail  don't .. the  it .. and  or .. from  the .. page  the id  tool for
+-0.029  #take #telling prior  ^ add  ^ name  a single  a specific  before .. to  docs  keyword  miss  participant  the .. command  unless .. is  written
+-0.028  #care #consent  #care #open  #give #param  #in value  #model #use  ^ output  a .. question  an .. request  based  fact  http .. org  in .. format  instead of  number .. 0  of .. of  the .. should  to return  use it
+-0.027  #before #quoted  #no #thing  #take #telling reset  ^ all  a .. to  asks  chat  confirm  mail address  need .. of  of .. it  on .. page  pdf  runs .. of  system prompt  will be
+-0.026  #every #obey  #identifier #in parameter  #known thing #no  ^ don't  ^ if  ^ open  before `  knowledge  path .. the  precedence  query  return  the .. must  whenever  x0 .. and
+-0.025  #before #purpose  #say #secret  #telling prior #use  ^ list  and x0  connect  default  for a  knowledge graph  open a  outside  source  the .. policy  unless .. user  you
+-0.024  #first #then  : use  ^ extract  ^ include  for this  one of  return .. with  the .. file  the connect  translate  when  work  x0 :  必
+-0.023  #about #model  #care #form  #every #in text  #in parameter #silent  #office #talk  #rank #take  ^ http  ^ result  a .. repository  a .. time  a github  as .. are  by id  client .. the  form  github repository  specifi  to .. of
+-0.022  #every #talk  #first #whole  #form #office  #identifier #use  #known take #use  #param  / id  ^ appli  ^ generate  ^ gets  discover  the .. asked  treat  up to
+-0.021  #duty #thing  #form #known use  #open  #secret #then  0 `  b  ignore  it for  take a  tool when  use .. user
+-0.02  #every #say  #excuse #use  #in text #known give  #model #returns  / /  a .. id  at  contain the  done  grep  in .. by  key .. the  name  never .. the  show the  the .. says  then
+-0.019  #about #talk  #divert #thing  #in text #whole  address  an http  the query  they .. it  uses the
+-0.018  a .. agent  each  of .. query  private key  sms  that .. in
+-0.017  #consent  #first #silent  #first #use  #form #no  #open #secret  ^ what  a .. the  alway .. the  for .. and  injection  the .. first  the .. point  use .. the
+-0.016  #ask #trigger  #before #silent  #before #user  #every #returns  #in parameter #known obey  #in text #known personal  #known secret #no  #own parameter #then  #thing #whole  = "  ^ no  complete  don't  id  must .. the  the .. each  the .. itself
+-0.015  #harm #say  #self #use  #telling unasked #user  ^ search  full .. of  should .. the  that is
+-0.014  #divert #trigger  against the  description  handle  run the  the .. one  token .. the
+-0.013  #give #you  #others #telling others  #quoted  all  and .. to  content .. file  show  user  when a
+-0.012  #in text #returns  #personal #secret  are .. to  el  run  stor  time
+-0.011  #take #use  #then #you  0 character  is set  mcp server  optional  the text  the value
+-0.01  #consent #in text  #every #quoted  #form #returns  appli  default is  notion  the .. token  to 0
+-0.009  #before #duty  #divert #use  #duty #no  #in text #known take  access  find .. a  other .. this  result .. the
+-0.008  #every #others  #give #known thing  #personal #user  #telling prior  #thing #trigger  ignore .. instruction  made  prompt  scan  should  the .. it  with
+-0.007  #forced  #identifier #take  #param #telling file  #quoted #telling prior  #talk #then  '  0 .. request  a .. of  and return  are not  list of  mention  the .. app  to a
+-0.006  #rank #returns  and .. as  get .. a  important  list .. the  wrong
+-0.005  #first #telling file  #self #thing  #telling quiet #user  #trigger  adds  and .. at  the .. to  the plan  unit
+-0.004  #form #harm  #give #own parameter  #telling rules #you  ` in  in .. to  this .. to  what the
+-0.003  " }  #excuse #then  #give #no  #in parameter #telling file  #known take  #secret #trigger  #silent #telling prior  #thing #user  do .. this  http  the .. with
+-0.002  #duty #quoted  #harm #no  #self  ^ file  second  the .. for  you need
+-0.001  #obey #user  / aws  a .. e  node  output  use `
+0.001  #about #harm  #every #open  #no #not give  #not give  #say #telling prior  |
+0.002  #excuse #user  #form #take  ^ send  use .. to
+0.003  #duty #use  #not give #user  #not say #user  and .. for  do .. the  from the  is  the .. text
+0.004  #every #first  #form #model  from  of .. the  search .. the
+0.005  #duty #whole  #form #in parameter  ^ full
+0.006  #about #in text  #form #obey  #give #take  #obey #use  #own parameter #say  #telling file #use  #trigger #use  #use #you  card  sets
+0.007  #no #their  #say #you  das  includ  so that  that .. to
+0.008  #form #self  #others #trigger  #say  #say #then  entiti  find  input  when .. is
+0.009  #about #every  #duty #their  #model #self  ^ creat  branch  is .. for
+0.01  #address #use  #telling file #telling prior  is kept  now  the .. its  the .. the  x0 .. the
+0.011  #consent #quoted  #in text #self  #model #office  [  ^ find  de  is .. to  not tell  session  suggest  warning
+0.012  #every #give  #excuse #in text  #give #in text  #in parameter #user  #then #whole  ^ it  or .. the  term
+0.013  #every #self  #excuse #thing  #identifier #model  #known take #user  #no  #param #secret  which
+0.014  #before #every  #in parameter #telling prior  #model #personal  are .. in  would
+0.015  #duty  #model #param  #own parameter #trigger  #param #then  instruction .. the  request
+0.016  #excuse #own parameter  #give #their  #in text #please  #returns #telling file  #take #whole  ask  do  environment  the user
+0.017  #give #returns  #others #thing  #use  ^ 0  also .. the  delet  target  to .. the
+0.018  #ask #in text  #identifier #returns  #others #secret  #own parameter  #take #thing  ^ before  ` tool  by .. the  check
+0.019  #first #telling ignore  #in parameter #thing  #others #use  #telling others #thing  do .. tell  patient  safe
+0.02  #duty #user  #forced #give  #telling ignore  en  model :  to
+0.021  #before  #duty #own parameter  #in text #telling harm  #lasting  a repository  copy  noth  put  team  that .. be  the same  this session
+0.022  #before #others  #personal #talk  #telling ignore #telling prompt  #telling prompt  human  if the  imag  inspect  newest  to .. a
+0.023  #about #trigger  have  is .. in  list .. in  run .. the
+0.024  #in text #trigger  #known personal  #silent  as .. of  in `  not .. for  ssh .. rsa  the last  you .. the
+0.025  #model #whole  flag  id rsa  rsa  text to  the .. argument  with .. for
+0.026  #consent #open  #duty #telling others  #every #param  #every #telling others  #office #thing  #say #thing  #self #whole  aws  base  context  generat  github  latest  of .. session  read a  repository  send a  their
+0.027  #in text #you  #please  #secret #telling prior  download  of .. are  the .. all  the model  value
+0.028  #divert #known thing  #excuse  #harm #in text  #in text #their  #in text #then  #own parameter #take  are .. as  same
+0.029  #give #in parameter  #no #office  #no #telling unasked  #talk #trigger  store
+0.03  #divert #identifier  #harm #talk  #office #whole  / x0  do .. for  env  of .. is  the user'  user'  while
+0.031  #every #telling file  #in text #not use  #secret #their  content .. the  content from  in  need  order  other .. tool  room  the .. this  without
+0.032  #about #give  #about #known give  #every #you  #in text #user  #known give #use  #rank  ^ inspect  explicitly  format  send  the .. line  your
+0.033  #about #open  #before #talk  #first #others  #in parameter #office  #take  ^ format  consider  the `  to run
+0.034  #discredit #no  #model #secret  #office #trigger  #own parameter #thing  afterward  all .. the  and .. have  and .. the  aws /  belong  password .. the  return a  table  to it  what  window
+0.035  #before #telling prior  #duty #trigger  #in text #talk  #no #trigger  ^ number  and pass  cloud  it is  the .. messag  the latest  up a
+0.036  #before #not take  #duty #others  #harm #obey  #in text #personal  #in text #telling title  #office #others  #office #their  #self #telling reset  0 .. of  api  appear  before the  find a  in .. x0  please  session .. the  with .. it
+0.037  #address #talk  #first #open  as .. the  machine  the other
+0.038  #address #excuse  #ask #telling ask  #known give  #open #telling ask  #then  and .. x0  first  github token  kindly  owner  read  right  übergeben
+0.039  #about #excuse  #ask #telling prior  #give #telling others  #in parameter #whole  #open #telling prior  #own parameter #telling file  #take #user  a date  expression  gather  in a  it .. that  people  search .. in  share  writ
+0.04  #address #trigger  #consent #trigger  #divert #others  #identifier #known give  #no #not use  #not use  #secret #use  #secret #you  a .. query  asking  document  each .. the  for .. before  ist  package  the .. return  the .. you  the person
+0.041  #ask #in parameter  #duty #telling keep  #give #please  #identifier #others  #in text #telling models  #obey #say  #others #own name  #telling others #trigger  #their #thing  ^ in  a text  approval  evaluat  label  last  of .. other  profile  that  the .. request  to .. with
+0.042  #address #before  #every #known give  #in text #telling others  #lasting #thing  #no #open  #own parameter #secret  and .. by  are .. by  cdn  it .. the  line .. the  send .. the  which the  with .. in
+0.043  #address #identifier  #before #say  #duty #forced  #in text #lasting  #known give #user  #own parameter #please  #take #you  0 and  >  ^ any  a question  added  best  both  cooki  dies  of .. has  other  present  the  the .. chart  user explicitly  with .. to
+0.044  #before #telling quiet  #consent #telling agreed  #form #own parameter  #give #model  #give #telling quiet  #known thing #telling prior  #thing #use  #trigger #user  a file  as .. in  be .. as  etc /  http .. 0  is .. with  namespace  the .. explicitly  the .. like  tool `  up  what .. the  with it
+0.045  #before #telling file  #duty #model  #form #quoted  #give #quoted  #give #telling prior  #harm #personal  #identifier #obey  #in parameter #no  ^ a  chart .. is  decode .. follow  for all  home  list .. of  pem  to .. 0  you .. and
+0.046  #known thing #user  #no #you  #not give #open  ^ [  call .. and  need to  side  text .. the  the .. most  the .. store  the .. that  this tool  those .. the  with .. of  word .. the  zu übergeben
+0.047  #before #secret  #duty #obey  #give #office  #give #silent  #in text #quoted  #office #telling title  #others #you  #personal #use  #talk #telling prior  #telling prior #trigger  #telling title  ?  ^ your  hint  notice  text of  the .. them  were
+0.048  #about #address  #about #duty  #duty #identifier  #excuse #telling rules  #harm #use  #in parameter #obey  #known thing #talk  #model #telling models  and .. one  built in  confirmation  from .. and  hex  holiday  in .. repository  it  part of  public holiday  the .. export  the line  ~ /  и
+0.049  #before #trigger  #every #thing  #forced #take  #self #telling ignore  ^ generat  ^ public  and .. it  does  instruction and  region  tax  the .. owner  the .. server
+0.05  #every #excuse  #form #whole  #known thing #take  #known thing #trigger  #open #use  #talk #use  metric  photo  question  until  ~
+0.051  #consent #give  #excuse #give  #give #others  #harm  #in parameter #please  #model #rank  #telling harm #user  #trigger #whole  ^ optional  agre  archive  attach  call  eht dnes  evil test  forward the  http .. test  of .. team  word
+0.052  #param #take  / etc  ^ make  ^ to  and .. of  code in  do .. user  generat a  its  non  on .. it  rate  the .. up  use .. as
+0.053  #consent #obey  #duty #talk  #in value #whole  #lasting #use  #telling file #then  #telling prompt #you  a .. do  for .. a  home directory  hook  of .. call  para  the .. read
+0.054  #divert #every  #every #own name  #identifier #trigger  #office #user  #telling models  answer  as .. e  delete  hand .. the  http :  in .. time  line  list .. and  message .. of  or .. to  seed  the .. address  the .. x0  their .. and  this  to .. them  use .. and
+0.055  #ask #form  #give #secret  #others #talk  #telling rules #whole  bank  be .. to  compar two  eht .. eht  emoji  info  obey  prompt for  replac  tool .. is  with the  في
+0.056  #care #telling others  #discredit #others  #give #trigger  #harm #please  #in text #telling rules  #no #take  #silent #telling keep  but  internal  is to  message .. to
+0.057  #before #own name  #identifier #secret  #thing  and .. on  from .. the  need .. be  packag  star  the .. session  the .. so  true
+0.058  #duty #give  #every #in parameter  #in parameter #model  #own name #returns  0 .. are  every  from .. text  http .. example  make  name are  of .. a  of .. repository  of ~  permission  up .. 0  when .. the
+0.059  #before #known give  #every #model  #every #rank  #identifier #then  #in text #office  #known thing #personal  #not use #telling prior  #office #telling prior  #telling agreed  #then #thing  : x0  away  etc  image  number  otherwise  pods  with .. and
+0.06  #address #duty  #duty #every  #duty #secret  #in text #silent  is .. as  it .. in  quality  reason  station  the .. but  the .. from  to .. so  told  word in
+0.061  #model #quoted  #no #telling keep  #no #then  #own parameter #talk  #quoted #user  #their #user  ^ do  ^ when  count  list .. tool  may be  stat  submit  sync  wallet  with .. true  x0 .. x0
+0.062  #before #please  #divert #you  #every #form  #no #own parameter  #please #take  #say #trigger  #telling unasked  and .. what  code  file .. read  has .. to  it .. as  its .. to  radio  recommend  register  sans  sh  shell  so .. can  the .. server'  them as
+0.063  #duty #harm  #in parameter #use  #in text #telling obey  #in text #telling prompt  #no #not take  #not take  #please #say  <  e envie  filesystem  from .. server  im  is a  setting  what it
+0.064  #duty #office  #give #user  #open #then  #silent #trigger  ? d  built  d =  desk  it has  multiple .. a  to this  tool is  trust
+0.065  #discredit  #harm #in parameter  #quoted #telling others  / ?  ^ stor  a team  and .. list  da  five  for .. to  in .. of  it to  list .. request  present .. the  the .. work  you were
+0.066  #before #their  #consent #telling harm  #give #personal  #in text #telling reset  #own parameter #returns  #param #whole  #telling others #you  #user #you  / credential  ^ non  is .. and  the content  the conversation
+0.067  #in text #own name  #known thing #own parameter  #own name  #telling others  figur  runs .. query  sh |  ten  x0 [
+0.068  #care #returns  #form #you  #their  0 0  a namespace  from .. to  if .. the  reply  when the  why
+0.069  #discredit #telling others  #form #thing  #in text #not say  #not say #silent  #personal #their  #quoted #then  #telling ignore #user  ^ as  ^ where  for .. 0  its .. is  list .. namespace  mail .. and  mirror  previou .. the
+0.07  #every #known take  #identifier #telling prior  #in text #own parameter  #no #not say  #not say  #others #returns  #telling prior #whole  #telling reset  and .. be  and .. them  direction  du  letter  named  pdfs  the .. tool  the repository  to .. as  too
+0.071  #before #returns  #give #identifier  #harm #office  #in text #telling keep  #telling obey #user  #whole  ^ first  dnes  example  merg pdfs
+0.072  #before #obey  #known give #then  #own name #trigger  #personal #trigger  #telling ignore #telling prior  preview  reviewer  tag  the .. your
+0.073  #give #talk  #telling others #use  #then #trigger  ^ target  a .. request  by .. date  dans  if .. asks  of  of a  setup  shell .. the
+0.074  #address #known give  #in parameter #open  #model #thing  #their #then  drop  example /  in .. and  limit  list pods  of .. by  pick  pods .. a  server  the .. were  this .. as  und  छल  छल .. द  द श  प छल  श
+0.075  #consent #silent  #duty #excuse  #duty #self  #form #user  a .. by  assistant .. the  is not  it .. not  pend  the .. and  the .. left  to .. example
+0.076  and .. not  hold the
+0.077  #telling harm  a project  all tool  bash  current .. in  even .. the  of `  payment  pods .. namespace  sort by  the owner  this one  with .. the
+0.078  #in text #param  #telling harm #then  a document  does not  is .. be  prior to  the .. time  this .. is  to http
+0.079  #ask #give  #own parameter #whole  = =  as .. to  current .. a  extra  on  order is  that .. was
+0.08  #before #param  #divert #in text  ^ ignore  branch .. a  branch .. repository  if .. user  json  the assistant
+0.081  #about #then  #address #every  #address #quoted  #address #then  #first #returns  #lasting #secret  #model #own parameter  0 .. x0  =  come  has  of .. tool
+0.082  #duty #take  #excuse #secret  #in text #telling later  #in text #telling unasked  be .. the  by .. of  decode and  it with  sort  to .. by  tool as  you .. for  не  об  об этом  этом
+0.083  #give #known take  #harm #trigger  #known thing #use  #talk  conversa  it .. it  it .. to
+0.084  #self #you  ^ keep  compar  count word  country  force  nc  report  school  slow
+0.085  #own parameter #personal  #own parameter #telling prior  #user  0 .. the  as .. a  it .. be  known
+0.086  #telling prompt #whole  even when  is .. its
+0.087  #  #office #then  0 /  by .. this  list .. a  openai  point .. or  request of  return .. in
+0.088  #before #harm  #duty #telling prior  #identifier #user  #in parameter #others  #in value #thing  #user #whole  0 .. to  by .. or  call .. with  choice  collect  e  font  helper  the .. mcp  with .. or
+0.089  #consent #harm  #no #say  #personal #take  #telling role #you  department  dna  speak .. text  speak a  the .. their  à
+0.09  #duty #rank  #telling agreed #user  about  connector  recovery  the .. connector
+0.091  #before #whole  #discredit #in text  #divert #user  #talk #whole  answer .. the  the .. in  the .. prompt  the password
+0.092  #duty #telling file  #every #use  #open #silent  #returns #telling others  #telling obey  [ x0  a chart  been  host  partner  phase  send .. request  the .. data
+0.093  #address #harm  #known personal #take  begin  by  converter  evil  found  incl  the .. as  use the  y
+0.094  #own parameter #use  #telling reset #telling rules  box  in this  leak  search code  senha  way
+0.095  #forced #use  count .. a  rate limit  them .. the
+0.096  #no #quoted  #telling prior #telling reset  enc  gb  powershell  report .. of  with .. tool
+0.097  #in parameter #you  #in text #telling file  ^ with  clos  found in  gb gur  head  not be  the .. is
+0.098  #before #personal  #identifier #quoted  #obey #please  #rank #user  #telling prior #user  as  they  time .. a  you have
+0.099  #before #in parameter  #form #in value  #others  #personal #you  #self #telling prior  auch  ip  shown
+0.1  #excuse #in parameter  #identifier #in value  #no #telling quiet  #telling role  #use #whole  gur .. gur  in .. is  these  x0 x0
+0.101  #before #model  #consent #say  #in value #secret  #no #use  #open #their  ^ count  are .. and  content of  enc x0  has been  so
+0.102  #known user #open  #obey  ^ speak  full  speak
+0.103  #harm #model  #telling prior #telling rules  #then #user  lo
+0.104  #first  #own name #use  are .. be  even  open .. the
+0.105  #own parameter #user  0 x0  ^ #  due  need not  of 0  out .. the  part  reference
+0.106  #in text #say  #in text #telling role  ^ merg  assistant
+0.107  #in text #rank  ^ compar  apply  the .. are  this .. are
+0.108  #address #in value  #consent #model  #give #use  #model #take  ^ other  daer
+0.109  ^ pod  and the  la  read .. file  they are
+0.11  #model #no  are to  das .. der  hold  turn
+0.111  #obey #then  #telling file #thing  #telling marker  #you  found .. the  tail
+0.113  #give #in value
+0.114  #identifier #telling others  merg  naq .. gur  them
+0.115  #consent #telling unasked  elif
+0.116  #in parameter #their  #no #user  #secret  #secret #take  lla
+0.117  #identifier #whole
+0.118  : the  car  texto
+0.119  #give  #known give #take  #telling rules  ^ tail  take the
+0.12  public  us
+0.121  #in text #telling quiet  code .. the
+0.122  #every  #personal  `  and .. name  not .. user
+0.123  #no #silent  ssh
+0.124  #telling file  #telling ignore #telling rules  #telling quiet  x0 =
+0.126  *
+0.127  #in parameter #take  choose
+0.128  c  decode  no .. and  o
+0.13  #first #identifier  #model #trigger  #secret #telling file  ^ image  and .. is  der  in .. the  this .. the
+0.131  d  those  value of
+0.133  also
+0.135  #address #in text  #model
+0.136  @  along
+0.137  #before #thing
+0.138  0 .. 0
+0.139  #address  #in parameter #personal
+0.14  keep  que  t  x0
+0.141  #consent #no  chart  入
+0.142  #model #then
+0.143  des  tool
+0.146  #give #then  #secret #thing  to .. user
+0.147  #in text #obey  whatever
+0.148  was
+0.15  #silent #user
+0.151  #give #known personal  here
+0.155  net
+0.156  #address #give
+0.158  naq  under
+0.159  i
+0.161  #telling keep
+0.162  ^ <
+0.163  zu
+0.165  prior  weather
+0.166  our
+0.167  find .. by
+0.171  #every #identifier  #in parameter #secret
+0.173  、
+0.175  to be
+0.177  #every #secret
+0.178  return .. time
+0.181  # 0  0 #
+0.182  note
+0.193  #in text #model
+0.197  ^ x0
+0.222  get weather
+0.251  #in parameter #talk
+0.352  eht
 """
 
 CONTENTS: Final = """
--0.256  #bias
--0.198  ^ agent
--0.192  x0 :
--0.167  server
--0.161  use
--0.158  ^
--0.152  ignore
--0.151  previou
--0.149  data  docs
--0.143  @ example  commit
--0.142  #no
--0.139  forward
--0.133  ^ you
--0.132  hr
--0.13  #form
--0.127  ask
--0.126  #office #telling prompt  reach
--0.125  you .. assistant
--0.124  #take #telling rules
--0.122  not
--0.12  http .. com
--0.119  ich
--0.118  #care  #no #secret  your .. and
--0.117  html  is .. of
--0.115  is the  sie
--0.113  ?
--0.112  an  high  io /  model  type
--0.111  #no #not give  #not give  a .. a  newsletter  service
--0.11  example com  minut  system prompt  web
--0.109  a
--0.108  : a
--0.107  com /  it to
--0.106  #before #use  #form #telling ignore  #model #self  the agent
--0.105  ^ add  can  setting
--0.104  #secret #telling prior
--0.103  #duty #user
--0.102  three
--0.101  override
--0.1  automatically  mcp  updat
--0.099  #model #thing  instruction  send  send .. to
--0.098  ssh
--0.096  please .. this  स
--0.095  for a  invitation  script  to .. to
--0.094  #obey #self  * *  how  packag  the .. below
--0.093  : `  command  remote
--0.092  bot  to .. com
--0.091  hash  in .. the  the assistant  。
--0.089  public key
--0.088  ^ the  and forward  as well  june
--0.087  #obey #telling ignore  ' ignore  0  ask for
--0.086  ^ only  ignor  is .. on  me  previou .. the  shown  the .. before
--0.085  #before #user  correo  date  node  را
--0.084  clear  d  if  the .. may  x0 /
--0.083  #model #telling rules  #obey #telling rules  eva  hi  show
--0.082  ^ ssh  credential  for  pytest  the .. instruction  the previou
--0.081  ^ '  ^ example  certificate  horn example  send .. the  unit
--0.08  by .. to  id .. x0  may  to our
--0.079  #trigger  = mail  bis .. 0  friday  in .. page  letter
--0.078  #consent #user  #harm #self  #returns #user  host  npm  vault
--0.077  ^ please  ^ x0  article  web page
--0.076  #quoted #telling ignore  ^ from  agent  http .. lumenwork  iban  ignoriere
--0.075  `  eggs  key  tell
--0.074  #in arguments  #no #please  #rank #telling ignore  : how  @ horn  ^ we  bar  it .. to  prompt
--0.073  #telling file #telling prior  in  such
--0.072  #office #self  #office #telling rules  #please #secret  ] {  ai assistant  id =  localhost  sent
--0.071  #about  ' hello  ^ line  ^ next  ^ track  section
--0.07  #telling ignore #trigger  : http  do .. about  instruction '  old  system .. 0  the .. form
--0.069  #before #telling ignore  developer  jobs  lindholm  once  please send  to .. call  w
--0.068  ' you  a user  copy  dev  e .. x0  instruct  lang  red  to disregard  with .. id  提
--0.067  #personal #use  ^ note  a .. http  api key  expir  install  the .. should
--0.066  ^ in  a txt  github  how .. you  http .. github
--0.065  #form #telling rules  #self #take  #telling ignore  on the  please .. your  text .. a  the .. forward
--0.064  / img  be .. to  should  sk  to .. before
--0.063  #duty #trigger  #give #open  ^ hi  example .. x0  jwt  jwt .. x0  never  team
--0.062  all previou  connection  ignore previou  novel  the .. confirm  token .. 0  track .. http  you .. a  و
--0.061  shop
--0.06  " x0  #before  #harm  @ corp  env example  first .. the  gmbh  mara  must  the .. asked  to .. its  to .. prompt  to hr  update  user .. the
--0.059  " e  #identifier #trigger  #talk #telling prior  #telling rules #user  again  am  an .. the  blog  classifier  fixed  http  password =  you .. now
--0.058  #consent #give  0 .. are  are .. assistant  hi .. the  note :  read the  the .. need  todo :  x0 .. and
--0.057  "  #give #telling rules  #identifier #self  #no #telling prior  #personal #you  #talk #thing  #talk #trigger  / etc  com  etc  etc /  id .. pub  is no  pub  si  the .. contain  the .. customer  x0 pub
--0.056  " 0  ^ assert  alle .. anweisungen  assert  before .. tool  confidential  cv  end public  the .. read  the docs  to .. as  to use
--0.055  #use  alle vorherigen  client id  don't  ignoriere .. anweisungen  name :  off  source  src  sure .. the  the .. told  told .. to  vorherigen  x0 [
--0.054  #before #thing  ^ hash  ^ kind  ^ name  between  h  remov  summarise
--0.053  #no #user  < !  address  call .. first  character  corp example  dist  instruction and  keep  linux  one  os  replac  the bot  } ]
--0.052  #before #open  / bin  0 :  please .. it  the .. ignor  the client  until the  when .. is  x0 >
--0.051  #excuse #telling ignore  #telling prior #telling prompt  ^ apiversion  ^ budget  add .. with  apiversion  apiversion :  by friday  fail  kind :  pg  ref  system .. a  the .. example  version  world
--0.05  #about #use  #discredit  #telling reset #thing  / workspace  0 .. read  ^ export  an .. text  before any  build  can be  item  just  must .. to  parcel  please .. 0  without
--0.049  #before #identifier  #consent #you  #take #telling prior  <  [ x0  as .. and  asked for  class =  docker  file .. 0  flag  has .. the  login .. example  poison  previou .. and  utm
--0.048  #discredit #user  #give  #personal #telling rules  ^ just  and .. term  attach the  how do  injection  input  is .. example  o /  the  the customer  the letter  track
--0.047  #office #returns  #office #user  #please #telling prior  #returns #use  #self #telling rules  / docs  ^ commit  ^ db  are .. the  begin public  database  mcp server  password .. the  tags  the key  the new  used  x0 ]  you know  } }
--0.046  ^ $  ^ def  add .. and  def  has approv  instruction for  library  meet note  system .. user  the contract  {
--0.045  " ignore  #about #telling rules  #divert #form  #form #identifier  #talk #telling prompt  #trigger #you  0 .. 0  0 .. password  anterior .. el  app  config  document .. 0  guide  import  lang =  reset  rule  sshd  tell .. what  us  you need
--0.044  #no #obey  #personal #self  #secret  #talk #telling rules  =  ^ const  ^ curl  and .. your  const  could  e g  el .. las  end certificate  keys  of an  path  report  table  twice  you .. the
--0.043  #ask #then  #before #quoted  #duty #then  #no #quoted  #param  #please #use  #secret #take  = en  ^ jwt  and a  connect  docs :  http .. sh  must be  nicht  the model  upgrade  usage  was .. to  x0 from  your key  في
--0.042  #about #telling file  #duty #every  #not give #personal  #take  #telling reset #whole  ^ never  ^ select  a .. and  add .. key  attack  home /  kubernet  ls  remove  then add  👩
--0.041  #about #their  #before #duty  #before #then  #quoted #returns  #secret #silent  / x0  >  ^ api  ^ meet  ^ to  after the  class  clos  for confirmation  grep  horn  redact  sum  the .. for  todo  valid  we  { }
--0.04  #excuse #harm  #no #not harm  #not harm  #say #user  / localhost  @  ^ ghcr  and to  anweisungen  example .. from  follow .. instruction  gh  ghcr  ghcr .. x0  ghcr io  hello world  here .. the  lindgren  list of  per lindgren  pin  py  the invoice  token .. token  you must
--0.039  " object  ' or  : please  ^ keep  a .. with  act as  assistant .. in  customer and  e "  img .. v  in x0  key .. api  like  object "  org /  recipe :  transfer .. 0  url =  user :  we .. a  you  перед  ह  会
--0.038  #harm #please  #self #talk  #take #telling models  $ {  / test  = 0  all .. from  api .. api  curl .. sh  earlier  invalid  previou .. from  prompt .. the  screenshot  through  token .. in
--0.037  #about #you  #before #others  #before #telling others  ' =  add  attacker  g  image /  img /  in a  io .. x0  messag  rotate  scope  shop example
--0.036  #give #harm  #identifier #telling rules  #no #not take  #no #not use  #not take  #not use  #personal #thing  #telling rules #thing  ' is  / github  / shop  [ {  ^ how  ^ import  ^ use  bitte .. sie  call the  city  eur  example :  for user  image  local  or '  prefer  t :
--0.035  " you  #consent #trigger  #form #telling reset  #obey #telling prior  #office #talk  #self #user  #take #thing  #telling prompt #user  #their #use  agent .. and  asked .. to  call .. before  database url  example .. 0  go  how to  http .. 0  instruction in  is .. model  reject  report .. to  run  svg  to .. system  treat  user .. approv  which
--0.034  #give #user  #personal #telling models  : password  ^ راهنمای  as .. i  before .. commit  forward .. to  i .. to  localhost :  medium  ms  password :  permission deni  src /  such as  tgz  the .. commit  the request  to .. or  w /  written  you commit  } <  راهنمای
--0.033  #about #personal  #telling keep #then  0 [  0 x0  = your  @ localhost  ^ #  ^ public  ^ tool  and .. are  architecture  code  cve  cve .. 0  cve 0  env .. token  file :  for .. 0  hello  in <  integrity  jpg  kind  laptop  no  replace  tell .. the  train  ts  user .. localhost  x0 .. x0
--0.032  #about #telling harm  #telling ignore #whole  #telling others #use  / head  / login  / token  : secret  ^ do  ^ run  bad  data .. x0  data :  expir .. 0  expir in  in .. 0  migration  number .. 0  proj  said  secret  short  signature
--0.031  " integrity  #before #self  #form #telling prior  #model #telling prompt  / project  0 |  ^ system  a .. that  before  begin certificate  call .. and  forward the  gateway  google  i  integrity .. x0  it as  md  port  project /  restart  security policy  tar  template  test  text  the .. earlier  your password  👨
--0.03  #before #trigger  #care #no  0 .. to  > <  [  ^ chat  ^ recipe  a .. assistant  ada  agent .. call  an attacker  api keys  chang  create  follow the  key =  make the  only "  or  postgr .. localhost  select  without .. to  you .. not  म
--0.029  #purpose  #self #trigger  #telling prompt #telling reset  / user  0 .. x0  ]  ^ she  call `  do .. anyone  forget  kernel  kernel .. 0  not .. anyone  object  office  paper  python  read  tell anyone  this .. you  v .. 0  your .. key  your api
--0.028  #about #telling prior  #please  #talk #telling ignore  / main  < x0  block  embed  hid  http .. org  indirect  prompt injection  read .. the  search  the .. e  the .. ignore  the report  use .. instead  い  く  く .. い
--0.027  " http  #identifier #take  #please #telling ignore  : send  @ x0  cli  permission  statu  در
--0.026  #about #trigger  #please #you  #self  0 .. with  : [  = data  ^ override  allow  are  branch  docs .. md  docs /  example >  fingerprint .. x0  for .. in  in this  never .. the  paid  x0 .. width  | |  } "
--0.025  " ]  #no #telling rules  #please #say  #quoted #take  #talk  : it  : none  [ "  ^ date  ^ image  ^ test  ann @  from .. where  integrity "  list .. first  none  please don't  пожалуйста  👩 💻  💻
--0.024  #care #not give  #care #please  #not give #please  #telling prior #trigger  = os  a .. 0  ai .. the  assistant .. the  at http  dialog  from  if .. is  in 0  order 0  rule .. the  this .. has
--0.023  #every #telling ignore  #give #not give  #rank #telling prior  [ ]  ^ src  are a  authentication  diff  do not  e  fall  in .. a  payload  right  the .. data  user "  user guide
--0.022  #forced #user  0 .. start  ] }  ^ die  ^ upgrade  ^ مرحبا  do .. this  latest  markdown  tell .. about  the second  x0 .. pass  مرحبا  て
--0.021  #before #obey  #please #trigger  *  : "  : ignoriere  can't  cvc  def test  order .. 0  question .. the  this mail  told
--0.02  #ask #open  #model #talk  #obey #you  / example  0 .. token  : call  : thank  ^ order  a .. page  api .. http  com .. x0  is .. and  is used  known  owasp  readme  source =  system  want .. to  width  前  🏴
--0.019  #about #ask  #discredit #telling reset  ^ env  ^ set  password .. password  project  subject :  the .. restart  the server  your .. here
--0.018  #excuse #model  #no #telling ignore  / src  ^ answer  ^ read  docx  explain  is  note to  publish  recipe  text /  x0 "
--0.017  #excuse #telling harm  #telling new #telling rules  : {  ^ owasp  als  and .. to  begin  betrachten  betrachten sie  bob  first and  from .. example  indirect .. injection  indirect prompt  key .. key  mail  metric  security  sie .. als  this .. with
--0.016  / x  ^ http  ^ |  anyone  aws  can i  log  order  two  user  why  window  |  } {
--0.015  #before #consent  : i  = =  ^ assistant  ^ thank  as a  customer  id |  name  print your  prompt .. and  token :
--0.014  #consent #model  #telling rules #trigger  ^ rotate  ` and  an .. this  and paste  dan  json  would
--0.013  #care #secret  = http  best  c  confirmation  has been  ssh x0
--0.012  #consent #take  #give #use  #give #you  #returns #telling prior  #self #telling new  #take #you  #telling reset #you  agent .. the  and .. not  asked  error :  id .. 0  key .. the  must not  sure  text .. as  the .. user  the .. was  try
--0.011  #give #whole  #secret #then  #thing  ^ error  an .. to  diese  id
--0.01  ^ docker  a .. for  please  token =
--0.009  #give #telling reset  #no #telling reset  #param #use  0 /  access  do .. tell  not tell  reviewer :  you .. to  ~
--0.008  # #  #about #say  #about #then  #give #telling prior  #no #office  ^ text  anterior  before you  do .. a  e mail  false  head  open the  private  your
--0.007  #give #telling ignore  ^ fix  detect  pull  second  skip the  to .. a  you .. an
--0.006  #about #self  #about #telling ignore  #excuse  #model #telling prior  #quoted #telling prior  0 0  fingerprint  is .. x0  mail to  node .. 0  third  user'
--0.005  #give #thing  #say #thing  #self #telling prompt  #take #use  call .. with  the .. it  }
--0.004  #about #form  #forced  : /  delete .. branch
--0.003  api .. com  api example  disabl  ops  parti  share .. with  ssh .. x0  the user'
--0.002  #forced #no  #personal #telling prior  #self #thing  / api  be  change  curl .. http  npm .. npm  when
--0.001  #duty #you  #every #you  #model #quoted  #silent  chat  password  she
-0.001  #take #their  and .. of  api .. x0  assistant  enter  home  say  the .. send
-0.002  #form #no  #form #say  bitte  non  the .. of  token  you are
-0.003  #not give #secret  #quoted #telling file  ^ end  x0 .. from
-0.004  ^ a  ^ any  it .. be  url  work
-0.005  #give #silent  export  ticket
-0.006  #consent #telling unasked  #every #harm  #personal #telling ignore  git  on 0  user has
-0.007  #give #telling models  #open #user  #telling agreed #user  approv  help  http :
-0.008  #about #before  0 .. info  and send  answer :  is .. a
-0.009  #give #take  #silent #telling keep  #telling keep #user  error  hidden  set  support  “
-0.01  #about #office  #quoted  #say #telling prior  #telling prior #then  #whole  @ lumenwork  ^ send  le  ne  tag  to .. it  von
-0.011  #before #telling rules  #model #telling ignore  #no #trigger  /  is .. 0  the .. a  them to
-0.012  #excuse #their  #identifier  : '  ^ if  and the
-0.013  #give #quoted  #harm #identifier  #param #secret  / ssh  ignora  ignora .. anterior  pass .. to  subject
-0.014  #duty  #say #telling models  #telling prior #you  can .. the  env  http .. r  out .. the  within
-0.015  #address #duty  #address #then  #form #please  #no #not say  #not say  #please #thing  #self #telling models  bisherigen anweisungen  example .. the  info  key .. x0  the .. from  travel
-0.016  #give #model  #identifier #use  auth  the .. page
-0.017  #no #you  #telling ignore #thing  #telling rules #you  #you  ^ what  account .. 0  the .. is  you answer
-0.018  #before #please  #model #no  #model #whole  #open  #quoted #say  #say #you  #telling prior #use  ^ don't  and .. this  it will  present  the repository
-0.019  #before #harm  #office  #personal #secret  @ 0  claude  only  team @  the .. must
-0.02  #take #trigger  call  dear  fill  read ~  true  v
-0.021  #address #you  #identifier #telling marker  #telling ignore #telling reset  ai  also  contribut  count
-0.022  #address #consent  #address #no  #no #then  #quoted #secret  #telling models #you  0 .. and  0 eur  < /  ^ see  above  every  owner  release  src =  to 0  up .. the
-0.023  " :  #about #address  #office #personal  #self #telling prior  :  ` with  ann  example .. and  fix  to .. the  x0 .. token
-0.024  #duty #quoted  #forced #secret  #give #telling file  #secret #you  #telling new #telling prior  0 @  are .. and  assistant .. you  will be
-0.025  #about #give  #before #returns  #duty #telling prior  #every  #harm #obey  #personal #silent  #secret #self  #talk #use  #telling prompt #telling rules  img .. io  into  package  shar  x0 x0
-0.026  " id  " style  #every #lasting  #give #returns  #give #then  #no #telling keep  #obey #quoted  #quoted #thing  ^ support  collect  full  id "  of .. and  password .. db  provide  that
-0.027  #address #self  #office #please  #personal #then  0 days  ^ hint  ahead  are .. 0  from now  now on  postgr :  query  read .. id  shell  the .. request
-0.028  #consent #discredit  #excuse #identifier  #give #identifier  #talk #user  #telling prompt  adding  author  evil test  ssh /  thank you  the .. database  with .. and
-0.029  " to  #divert #thing  #form #thing  #office #use  #returns  #secret #trigger  bin  criteria
-0.03  #about #excuse  : you  content of  curl http  environment  from .. on  has to  ignore .. previou  invoice .. 0  offer .. 0  to .. and  want you
-0.031  #before #you  #divert #give  ] http  display  end .. key  from .. the  in .. call  me the  to be  vendor
-0.032  # contribut  #address #before  #address #telling models  #consent #harm  #silent #telling prior  #take #whole  ^ security  for .. is  hint .. the  id x0  monday  my .. the  repeat  transcript  you to  your .. tool
-0.033  #address #form  #duty #talk  #form #harm  #harm #talk  #not give #telling keep  #rank #telling models  0 ]  ^ dear  card 0  click here  de 0  hinwei .. ki  line  ok .. x0  png .. x0  push  the .. answer  the .. want  the `
-0.034  #before #telling models  #duty #form  #lasting #model  #obey #use  #take #user  #telling models #telling rules  #telling reset #telling rules  / /  ^ kindly  auth .. 0  by  delete  important  of all  please .. the  re  user .. it  with .. to
-0.035  #about #take  #about #whole  #harm #thing  #obey #thing  #say #secret  #telling harm  #then  0 .. in  about the  api  github com  job  mode  open .. first  size  the content  tool and
-0.036  #divert #harm  #every #no  #telling ignore #telling prompt  #use #whole  0 .. on  and do  backup  for .. to  mention  tell .. is  this page  total .. 0  view  with
-0.037  #address #telling file  #ask  #model #their  #secret #telling rules  #silent #telling models  #use #user  0 .. style  : in  ^ return  close .. ticket  days  height .. style  img  in .. to  kindly  kindly .. the  mention this  profile  role  run `  width .. style
-0.038  #every #telling models  #say #telling later  #silent #telling quiet  #telling others  0 .. per  > assistant  do .. user  envie  this .. user
-0.039  #address #please  #duty #thing  #identifier #personal  #please #telling rules  #please #then  ' *  0 $  ^ result  a .. is  are .. this  cat  other  p  safety policy  start  stop  this .. 0
-0.04  #duty #telling models  #personal #user  #say #take  #secret #telling models  #then #whole  #user #whole  / home  : 0  = <  administrator  contact  for .. the  it .. and  must .. the  rest  root /  the .. curl  url encod  所  所 有
-0.041  #about #telling later  #give #telling quiet  #harm #model  #lasting #telling later  #not say #user  #others #say  #their #trigger  and pass  before .. answer  each .. is  example org  form  is .. with  of .. the  see .. 0  test /  the ticket  to .. example
-0.042  #address #excuse  #consent #please  #duty #returns  #give #their  #others #then  #telling file #use  / log  0 .. is  agent :  an .. die  appli  attachment  en  for the  http .. login  its  ki  ki .. die  the .. one  to .. assistant  verify
-0.043  #form #their  #lasting #say  #no #telling quiet  #telling ignore #telling models  0 .. height  all .. instruction  http .. top  into the  name .. x0  page  question  them  top /  user .. to  what .. were
-0.044  #address #telling rules  #before #no  #consent #quoted  #harm #telling ignore  #office #thing  #telling keep  #telling marker #telling prompt  #telling new  [ logo  all .. with  any other  are .. with  asistente  do  do .. to  for .. this  für  logo ]  q =  registry  scan  the .. do  to finish
-0.045  #discredit #telling ignore  #discredit #telling prior  #every #telling prior  #excuse #then  #form #returns  #form #secret  #office #secret  #personal #their  archive  archive @  if .. are  p .. p  pull request  support @  tax  the .. file  x0 .. print
-0.046  #before #telling file  #excuse #form  #form #quoted  #not say #silent  #telling harm #use  $ 0  0 .. name  all .. of  and .. that  as .. as  coding agent  hidden .. the  hint  is to  only .. the  question :  see .. the  that .. the  the question  within .. days  within 0
-0.047  #divert #personal  #duty #give  #office #telling ignore  #silent #user  #telling harm #telling rules  #telling role #telling rules  : $  ^ client  ` env  a .. b  each  ends  in maintenance  is an  is out  it .. the  maintenance  maintenance mode  now .. maintenance  policy .. 0  sh `  the .. x0  to  were asked  x0 .. io  you .. asked
-0.048  !  #discredit #office  #excuse #telling prior  #model #trigger  #say #silent  #telling others #telling prior  #telling prior #whole  #their  #thing #use  ' http  and .. its  and delete  cat ~  the task  then continue  this line  up  with .. password
-0.049  #no #telling role  #secret #telling ignore  #self #you  #take #telling role  #telling harm #telling ignore  #telling harm #telling prior  #telling marker #you  ' and  ^ total  and .. no  does  mail example  para el  process  total .. eur  you .. before
-0.05  #consent #duty  #open #silent  #telling file  #their #then  #their #user  ^ file  and .. content  bots  cat .. id  cat .. x0  dem  em  has agre  login .. x0  read this  that you  the .. now  the environment  the rest  this .. the  transfer .. the  x0 .. warn  x0 warn
-0.051  #form #take  #harm #you  #model #say  #no #say  #office #telling harm  #telling later #user  an .. example  and not  card .. 0  http .. test  human :  of .. conversation  operator  part .. the  previou instruction  style  their .. and  to .. phone  you .. been  you have  your next  指 示
-0.052  #about #user  #duty #personal  #every #silent  #model #others  #no #telling harm  #please #user  #silent #trigger  #telling new #thing  #whole #you  : great  : your  = {  call .. 0  end  of this  t =  the operator
-0.053  #duty #telling prompt  #param #self  #talk #telling models  #telling prior #thing  / i  / r  0 in  a .. e  any  as .. the  das  de .. 0  for this  l  move .. the  request .. the  safety  save  the .. you  them .. a  this is  to my  to the  user .. 0  user .. for
-0.054  #duty #say  #every #others  #every #personal  #give #please  #model #rank  #model #telling later  #obey  #open #trigger  #quoted #use  / id  : the  ^ maintainer  copilot  detail  detail .. the  does .. work  ghp  history }  hotel  im  note  obey  pay .. 0  share  thank !  u  und  what you
-0.055  #about #every  #address #office  #address #use  #every #please  #open #their  #telling agreed #thing  : olvida  : when  [ detail  and merge  call .. to  detail ]  encod  login .. the  olvida  olvida lo  score 0  sync  them .. is  thursday  取
-0.056  #duty #param  #give #personal  #give #telling new  #please #self  #self #telling unasked  #telling rules #telling unasked  : :  ^ release  ^ user  and add  and print  http .. net  release .. 0  secret |  see [  task
-0.057  #before #telling prompt  #consent #self  #every #excuse  #excuse #quoted  #harm #telling harm  #not say #open  #office #telling agreed  #quoted #then  #telling new #you  #telling prior #telling title  / 0  ^ now  and .. it  response  support .. example  the .. this  with .. for  x0 .. auth
-0.058  " "  #before #take  #before #telling reset  #harm #office  #model #use  #telling rules #then  administrator has  available  repository  style =  the date  total
-0.059  #consent #identifier  #consent #say  #secret #thing  #telling models #user  #then #you  0 and  = '  ^ description  assistant .. this  confirm the  description :  for .. x0  ignore all  need  on .. 0  please .. to  result  so .. the  srv  the .. new
-0.06  #duty #identifier  #identifier #obey  #identifier #telling file  / cache  application /  coding  env |  have been  que te  te  tell them  the .. account  | sort
-0.061  #form #you  #secret #telling role  0 .. of  ^ when  do .. the  is .. from  role =  system .. now  the .. in  with .. tool  y  こ
-0.062  #identifier #user  #office #telling marker  #please #talk  #telling marker #telling prior  #telling unasked  @ mail  ^ reveal  ^ こ  api .. in  business  deletion  erp  message  on  part  that .. was  the .. to  to http  today
-0.063  #about #talk  #consent #telling prior  #say  ^ à  asks about  env .. to  execute  file to  line .. 0  mail .. to  not .. the  please .. attach  please find  so .. can  tell .. it  when .. this  x0 #  { "
-0.064  #consent #office  #others  #telling reset  0 .. the  ^ open  a .. com  debug  decode  prod  setup  this ticket  unlock  you .. read  zusammenfassung
-0.065  #before #secret  #discredit #you  #give #telling prompt  #no #thing  #personal  > you  ^ for  answer  client =  ia  ia :  in .. by  o  open  this .. to  tmp  x0 |  有
-0.066  #  #address #secret  #before #model  #divert #model  #secret #use  #thing #you  #use #you  x0 x
-0.067  #before #say  #please #whole  #self #telling role  #telling role #you  about it  and post  e .. a  here  in your  r ?  request  the last
-0.068  #say #then  #say #trigger  0 july  agent .. this  de  des  isn't  july  les  not .. any  start .. 0  txt
-0.069  #before #office  #harm #secret  example /  machine  net /  on .. the  png  prior to  root .. x0  the .. about  this .. from  your .. to  в
-0.07  #telling role  #user  and disable  been  great  lumenwork  offer 0  style .. 0  trust  word
-0.071  #ask #their  #every #identifier  #excuse #give  #office #trigger  in the  ist  it is  meet  repeat the  the user
-0.072  #address #take  a comment  end of  her  in .. next  now  with the  x  | x0
-0.073  #give #talk  #no #telling unasked  ' :  0 is  about  and run  auth token  partner  the .. be  to .. x0  x0 .. q
-0.074  #address #every  #duty #office  #office #telling role  #telling prior #user  all file  aus  aus dem  facturo  post  à
-0.075  #model #please  #param #quoted  discount  login .. password
-0.076  #duty #harm  #duty #use  #office #telling title  document  gur  naq  phone
-0.077  #address #user  #office #telling prior  #please #telling reset  drop  evil example  last  name "  total 0  для  об  об этом  этом
-0.078  #telling file #thing  #trigger #user  0 '  : mon  lift
-0.079  ! x0  #consent #excuse  #every #thing  b  llm  move .. to  portal  prior  remark  на
-0.08  #model #telling quiet  $ x0  [ /  and .. with  et .. la  key :  that the  to .. note
-0.081  ` curl  et  yes
-0.082  #address  #harm #telling prior  #model #obey  ^ notice  tool
-0.083  " in  ] :  customer .. thank  has  history  holiday  hour  ines  open .. 0  reveal the  you were  | system
-0.084  #every #take  #model #personal  #telling models #telling prior  #telling quiet  ' '  http .. example  my  ok  proce
-0.085  #every #telling agreed  ^ customer  consent  e .. e  offer  receiv  reveal .. prompt  to continue  x0 .. to
-0.086  " ok  #address #talk  #say #use  #telling prior #telling role  have  mon  out
-0.087  #address #quoted  #duty #self  #excuse #take  #harm #no  #telling rules #whole  der  example .. png  first  png ?  private key  release 0  the .. that  this .. as
-0.088  #consent #open  #quoted #trigger  #self #telling ignore  : ne  ^ 0  guest  lumenwork /  review
-0.089  #identifier #then  #then #thing  automat  file .. public  the .. are  well
-0.09  #no #talk  0 .. out  ^ message  by .. the  conversation  dear .. please  statu .. x0
-0.091  #duty #model  and .. x0  mon .. 0  step  term
-0.092  it .. on  maintainer  the follow  и
-0.093  #model #then  and .. out  attach  r .. t
-0.094  * /  ^ before  agenda  lo  t .. c  x0
-0.095  #give #office  #office #quoted  ^ <  the .. and  x0 and
-0.096  #give #secret  #model #telling file  x0 .. start
-0.097  #address #give  #every #say  #personal #take  #please #telling models  error 0  list
-0.098  #form #model  #model #take  tuesday
-0.099  the .. as
-0.1  #consent #every  #telling ignore #telling prior  #telling prompt #you  0 "  0 .. request  time  wir  zugang
-0.101  " name  #identifier #model  #self #whole
-0.102  #model #silent  begin .. key  id rsa  the .. password  then  x0 $
-0.103  #no #open
-0.104  #others #telling prior  #telling models #trigger  of the
-0.105  #address #personal  net  ok "  t .. t
-0.107  #model #secret
-0.108  " and  du  move  please .. our  por
-0.109  #identifier #office  #telling ignore #user  a .. de  base  public  requir
-0.11  $  confirm  notice  so
-0.111  ^ [  comment  de .. a  hinwei für  it  of
-0.112  #office #you  desc  role .. admin
-0.113  #user #you  acme  print  thank
-0.114  wallet
-0.115  #no #use  admin
-0.116  due  finish  grant  q  que
-0.117  #telling rules  #telling title  ^ {  example  io  the .. 0  to .. of
-0.118  #telling marker  à .. de
-0.119  #give #say  #identifier #thing  msg  root .. 0
-0.121  / *  example net  reveal
-0.122  #consent
-0.123  #every #telling later  and .. the
-0.125  #harm #user  #telling later  evil
-0.126  #harm #use  ^ ignore
-0.127  page 0
-0.128  #address #thing  ^ hinwei  and  x0 =
-0.129  and .. them
-0.13  #every #user
-0.132  the meet
-0.133  ^ token  top
-0.134  #no #silent  dns  highlight
-0.136  #every #secret  feedback
-0.137  ^ term  invoice
-0.138  #consent #no  de .. la  term :
-0.142  #model #telling models  ^ it
-0.143  #address #model
-0.144  #obey #then  hinwei
-0.147  bank
-0.149  begin .. private  entry
-0.151  metadata
-0.153  #thing #user  token .. x0
-0.154  password .. x0  the .. well
-0.157  ^ invoice
-0.158  went
-0.159  the .. tool
-0.161  body  pdf
-0.162  e .. o  o .. e  root
-0.163  die .. der  this
-0.165  price
-0.18  #telling models
-0.182  continue
-0.2  : x0
-0.214  #telling prior #telling rules
-0.238  #model
-0.239  exe
-0.263  x0 .. example
-0.306  #telling ignore #telling rules
+-0.232  server
+-0.227  #model #self
+-0.219  someth
+-0.213  commit
+-0.211  ^
+-0.206  #no #secret
+-0.186  ^ we
+-0.175  " ignore
+-0.171  #form
+-0.17  minut
+-0.168  ignore
+-0.166  http .. com  the agent
+-0.164  a
+-0.159  forward  previou
+-0.157  it to  the assistant
+-0.156  #rank #telling ignore
+-0.155  sie
+-0.153  : `  script
+-0.152  #please #secret
+-0.151  read it
+-0.15  #no #please
+-0.149  #bias  type
+-0.147  high
+-0.146  not  send
+-0.145  override  says
+-0.144  ^ agent  a .. the  x0 :
+-0.143  #take  wie
+-0.142  letter  we
+-0.141  may  ssh
+-0.14  #personal #self
+-0.139  #care
+-0.138  bot
+-0.137  #then #user  it .. to  team
+-0.136  #form #telling ignore  the .. contain
+-0.134  #duty #user  such
+-0.133  * *  why
+-0.132  least
+-0.131  image  mcp  send .. to  text .. a  use
+-0.13  is the
+-0.129  #duty #trigger  ^ ask  asks .. the
+-0.128  #use
+-0.126  sobre  。
+-0.125  com /  x0 /
+-0.124  #say #thing  hash
+-0.123  red
+-0.121  can  io /  the .. before
+-0.12  #form #telling rules  are .. the
+-0.119  docs
+-0.118  #before #use  #telling ignore #trigger  ?  را
+-0.116  ^ the  sent
+-0.115  credential  model  note :
+-0.113  @ example  an
+-0.112  #before #user  #harm #self  data  how  “
+-0.111  #forced #trigger  #personal #telling rules  #talk #thing  it and  twice  user "  you .. a
+-0.11  #no  ^ note  in  or  स
+-0.109  injection  to .. to
+-0.107  0 .. read  if  todo
+-0.106  #office #telling prompt  light
+-0.105  contain  is .. of  only .. 0  the .. mail  the .. within
+-0.104  "  " you  #in arguments  a .. do  earlier  no .. of  the right
+-0.103  ^ add  take
+-0.102  #self #user
+-0.101  " x0  example com  guard  localhost
+-0.1  #param  id .. x0
+-0.099  #no #not use  #not use
+-0.098  #office #self  bar  on .. and  public key  the .. them
+-0.097  #obey #telling ignore  #office #telling rules  ^ researcher  by a  el
+-0.096  ^ assert  ai assistant  assert  ignore previou  three  world  your .. and
+-0.095  #about #address  #param #user  0  ^ you  agent  certificate  hr  tell  x0 [
+-0.094  an .. the  npm  read the  前
+-0.093  #say #telling ignore  #telling keep #then  @ horn  ^ la  http .. lumenwork  just  you .. assistant
+-0.092  / head  / img  0 x0  as well  had  horn example  pytest  using
+-0.091  #give  #no #not give  #not give  < !  api key  d  fixed  please .. this  the letter  web
+-0.09  #model #thing  instruction  node
+-0.089  #excuse  #model #telling rules  #trigger  ^ an  ask  ask for  instruction .. the  one  unit  web page
+-0.088  #care #thing  #consent #take  / x0  0 .. for  ^ die  class  for a  ignor  please .. your
+-0.087  #give #telling reset  #telling file #telling prior  / db  e .. x0  nobody  the .. after
+-0.086  #talk #telling ignore  flag  friday  http .. sh  is no  once  parcel
+-0.085  between  bitte .. sie  or .. the
+-0.084  system prompt  the .. may  the key
+-0.083  #before #thing  : "  ^ ne  ^ only  character  communiquez  lang  ne communiquez  previou .. the  text  to .. you  votre  wrote  件
+-0.082  " it  #secret #telling prior  ^ def  def  dev  instruction "  it .. for  mail  the new
+-0.081  #form #silent  #no #quoted  #take #telling rules  disregard  researcher  the .. without  untrust
+-0.08  #about #telling rules  #telling prompt #user  ^ never  and .. of  date  example .. 0  import  man  this .. you  入
+-0.079  ^ curl  allow  expir  github  setting  the .. form  the previou  x0 .. and
+-0.078  0 .. admin  ]  ^ expect  a .. http  are a  attempt  me  valid
+-0.077  #give #telling ignore  #personal #use  #talk  a un  all previou  asks  fail  ignore the  to .. it  vault
+-0.076  " system  #every #then  #please #telling ignore  #take #telling prior  #talk #trigger  ' ignore  ^ and  a .. assistant  command  help  in .. text  it's  replace  rotate  source  system .. a
+-0.075  #returns #use  ^ date  can .. be  http .. 0  instruction '  prompt injection  token .. 0  user :
+-0.074  : a  a txt  forget  ignore .. and  jobs  key  recommend  to all  un  user .. approv  you .. now
+-0.073  agent .. and  august  follow the  iban  not .. a  should  used
+-0.072  #before  #discredit #trigger  #no #not harm  #not harm  / bin  / user  ^ budget  ^ ssh  be .. to  generic  latest  project  reach  with an
+-0.071  #self #telling rules  and .. by  imag  password =  todo :
+-0.07  #before #quoted  #give #open  0 .. are  filter  poison  send .. the  start  system .. 0  to .. as
+-0.069  #discredit #harm  / etc  ^ example  ^ instruction  break  do .. to  etc  etc /  las .. en  messag  token .. token
+-0.068  #quoted #telling ignore  #take #talk  0 .. with  before  end public  has .. request  has approv  id =  like  talk  to .. on
+-0.067  #duty #no  @ localhost  ^ const  example .. x0  hi  must .. to  never  room  test  the invoice  user .. localhost
+-0.066  #care #no  #discredit  #take #you  [ ]  die .. von  ha .. el  please .. 0  question .. the  the .. name  to .. com
+-0.065  #no #user  #obey #telling prior  ^ track  guide  it .. that  linux  prompt  stop  the .. instruction  white .. a
+-0.064  #forced #user  #please  it .. a  told
+-0.063  #about #you  <  ^ hi  ^ to  agent .. call  anterior  block  developer  down  for  google  group  horn  how .. you  html  http .. github  kind :  must be  newsletter  one is  sure .. the  x0 from  人
+-0.062  call the  don't .. the  eggs  instruccion  it .. it  jamai  las instruccion  leiten  leiten sie  org .. 0  sk
+-0.061  #self #take  #talk #telling rules  ' =  = 0  anweisungen  of 0  token "  took  value  ह
+-0.06  ^ apiversion  ^ kind  ^ name  a .. to  apiversion  apiversion :  before .. commit  password :  update  x0 >  you must
+-0.059  #no #whole  #office #whole  #talk #telling prompt  ^ public  and forward  blog  restart  the .. user
+-0.058  #before #duty  #model #their  #obey #telling rules  #telling rules #user  0 .. 0  ^ x0  by .. of  dist  e "  eva  grep  if the  ignoriere  ignoriere .. anweisungen  ignoriere alle  in .. the  letter .. the  order  since
+-0.057  " http  #before #obey  #consent #you  >  ^ инструкция  danach  file  log  löschen  löschen sie  prompt .. the  sie .. die  src  the .. need  »  инструкция
+-0.056  #duty #say  #forced #you  #self #talk  / login  / www  are .. assistant  env example  note .. 0  secret  side  tell .. what  the .. confirm  through the  www
+-0.055  0 :  and tell  and this  between .. and  customer  going  jwt  jwt .. x0  keep  please don't  send .. mail  show  to .. or  us
+-0.054  #before #identifier  #before #personal  #every #obey  #no #telling prior  #please #say  #secret #silent  : how  ^ *  a .. a  host  if a  written
+-0.053  #before #consent  : bitte  as .. i  don't  fall  id  inform  rs  text .. the  the .. asked  the .. ignore  tool .. and  version  von  within  ya ha
+-0.052  #about #consent  / png  = http  ^ run  example "  for .. in  image /  or .. to  otherwise  personal  prefer  the model
+-0.051  #discredit #please  #returns #take  #secret #their  #thing #you  ^ راهنمای  a .. page  agent .. a  git  h  screenshot  you .. to  راهنمای
+-0.05  #about #telling file  #forced #use  #identifier #trigger  #model #you  #telling reset #thing  on .. 0  pg  redact  to .. that  token .. in
+-0.049  #about #telling prompt  #model #talk  #no #others  #office #open  : password  ^ api  ^ tool  am  attack  call .. first  chatbot  check  gateway  ignore .. in  number .. 0  parti  pub  the .. have  what'
+-0.048  #every #whole  #give #obey  #personal #telling ignore  *  : http  ^ si  ^ upgrade  a .. tell  also  m  manager  to .. before  white text  } }
+-0.047  #before #open  #before #then  #forced #thing  0 [  =  creat  how do  image .. x0  log in  login .. example  the bot  در  👩
+-0.046  #obey #self  #telling prior #you  0 .. to  ^ $  ^ please  in .. page  indirect  org /  sie die  svg  were .. to
+-0.045  #duty #telling ignore  : send  @ x0  ^ in  ^ use  at once  chair  class =  look .. the  office  often  please .. it  to .. call
+-0.044  ' you  a .. as  a user  all .. from  cli  one .. the  remov  said  transfer .. 0  you .. your
+-0.043  #about #form  #model #telling reset  ^ ghcr  ^ she  a web  and .. a  app  assistant .. is  attacker  between .. 0  do  example :  ghcr  ghcr .. x0  ghcr io  run  the password  track  you asked  your password
+-0.042  #before #telling ignore  0 .. password  ] }  bitte  gmbh  http .. org  lang =  paste it  reset  tar  third parti
+-0.041  #about #use  #form #telling reset  #harm #please  #returns #secret  ^ http  ^ jwt  article  assistant .. it  data .. x0  everyth  ha  is .. on  ms  page  pin  the second  to .. a  updat  w /  was
+-0.04  #divert #form  < x0  > <  ^ import  an .. to  begin public  cve  hello world  img /  rule  search  the .. told  👨
+-0.039  #every #lasting  #model #quoted  #office #returns  #office #say  ' or  / src  ^ begin  a .. in  after the  and 0  if .. you  integrity  password .. password  recipe  report  section  there
+-0.038  #take #telling reset  / github  : '  ^ c  ^ how  diff  markdown
+-0.037  #about #obey  #give #harm  #no #personal  #telling rules #thing  / p  a .. it  a tool  agent .. the  at .. 0  if .. is  ones  product  second  the .. e  } ]  提
+-0.036  #telling prior  #telling prior #telling prompt  ^ do  contractor  curl .. http  e g  is .. model  must  right  t :  the .. assistant
+-0.035  #not give #trigger  / localhost  0 .. token  0 |  ^ rotate  ^ test  asked  connection  e .. 0  for .. 0  integrity .. x0  note to  rate  third  which  white
+-0.034  #not give #please  ^ a  ^ then  cve .. 0  cve 0  don't tell  end certificate  key =  milk  over  the .. previou  الاجتماع
+-0.033  #about #secret  #every #you  : thank  = "  ^ set  at the  by friday  cent  docs /  it as  localhost :  none  signature  ssh .. x0  to .. prompt  you need  |
+-0.032  #identifier #take  #not give #telling prior  / ?  add  commit x0  config  docker  double  function  sum
+-0.031  #every #telling reset  #form #self  #please #telling prior  #quoted  #take #use  / docs  ^ as  ^ system  ai  key .. the  the  the client  ts  und .. sie
+-0.03  #harm  ^ select  all the  architecture  through
+-0.029  #care #not give  #no #telling ignore  0 .. eur  ^ docker  forward the  how to  in a  key .. api  order .. 0  system  { }
+-0.028  #about #personal  #not give #personal  ^ مرحبا  a .. with  anyth  id .. 0  in this  io .. x0  kind  les  object  ops  password "  python  sh  src /  switch  the .. customer  the .. the  these  token  you  «  مرحبا
+-0.027  #address #harm  #identifier #telling rules  #model #telling prior  #talk #you  0 .. it  = <  ] {  ^ src  chat  fingerprint .. x0  gh  never .. the  please .. and  your .. key  } "
+-0.026  #not say #silent  begin certificate  can i  click  mail .. example  readme  select  sentence
+-0.025  #telling ignore #thing  bob  copy  subject :  tell .. to  the .. up  we .. a  {
+-0.024  #give #personal  ' 0  0 .. e  ^ |  by  forward .. mail  fund  http .. x0  json  table  told .. to  you've  your api
+-0.023  #before #every  #take #telling ignore  / app  [ {  kernel  kernel .. 0  out of  the .. should  the .. when  want to  you .. an
+-0.022  #about #no  #every #telling ignore  #forced #no  #identifier #self  #rank  to .. team  token =  url =
+-0.021  #take #telling prompt  #their #use  ^ read  api .. http  bad  fingerprint  not .. in  rsa  the .. be  the .. token
+-0.02  #about  #excuse #telling ignore  #personal #quoted  #whole  build  ci  document .. 0  summary  token :  window  your .. here  💻
+-0.019  #care #secret  #no #take  #no #their  / test  0 .. x0  ^ text  is .. you  shall  until  }
+-0.018  #harm #you  #not give #secret  #secret #telling file  ^ answer  ^ send  com .. x0  eur  explain  helpful  keys  laptop  the .. on  train  you .. for
+-0.017  #about #self  #consent #telling unasked  #excuse #personal  #excuse #telling harm  #forced  #no #telling rules  #quoted #take  ^ subject  asked for  cv  do .. it  docs :  ignore .. instruction  known  such as  the .. now  usage
+-0.016  " 0  #personal #secret  $ {  = your  have to  invoic  serial  the .. said  the .. system  x0 .. 0
+-0.015  #excuse #user  #obey #quoted  #secret  in .. a  in .. are  mail to  remove  the repository  the vendor
+-0.014  #about #telling prior  #model #office  #telling prior #whole  @  and .. not  into  lunch  old  password  session
+-0.013  #before #trigger  = =  case  city  note .. the  pric  replac  und
+-0.012  #form #telling prior  #say #telling rules  #take #thing  person  system .. you  the old
+-0.011  #about #duty  #duty #you  #excuse #give  and .. your  api .. api  con  data :  git .. 0  in x0  run `  the .. has  the contract
+-0.01  ^ error  act as  bin  la  text /  well
+-0.009  #discredit #no  #every #self  #form #you  #self  #trigger #you  '  call .. the  first .. the  instruction in  on .. a  on a  password .. the  treat  x0 .. http  x0 x0
+-0.008  : 0  and .. is  be .. in  before you  metric  now  shadow  ssh x0  what is  you are
+-0.007  #every #model  #identifier #telling file  ^ delete  ^ open  back  for .. password  i .. to
+-0.006  #no #not take  #not give #you  #not take  #office #talk  #talk #telling prior  ^ if  hello  install  order 0  short  tag  the .. for  with your
+-0.005  #duty #then  #every #use  #identifier #user  #model #say  : i  anyone  begin  file :  from 0  it was  off  the .. is  who  x0 .. from
+-0.004  #ask #open  #every #give  #excuse #thing  #form #identifier  #please #talk  #talk #user  ^ env  and a  assistant .. the  confirmation  is not  leav  the number  the summary  the user  we .. to
+-0.003  #duty #talk  #please #you  api .. com  has .. the  key .. key  skip
+-0.002  #secret #user  ^ don't  and .. in  item  message  the .. all  the .. follow  work
+-0.001  #every #user  #give #telling prior  #office #please  #personal #telling prior  #then  again  hand  those
+0.001  #divert #harm  #office  #quoted #you  application  database  on .. to  process  question
+0.002  #silent #you  g
+0.003  #before #give  #consent #trigger  die .. die  four  to the  your .. the
+0.004  " statu  " to  #consent #then  #telling ignore #you  ^ this  ` and  a .. which  com  statu "  with .. of  with it
+0.005  #duty #telling rules  < p  ^ forget  and .. you  as  assistant  authentication  cookie  error :  p >
+0.006  #address #no  #form #give  are .. to  please  will  x0 0
+0.007  #give #telling models  ^ assistant  en  home  it will
+0.008  : in  forward .. to  the .. been  the .. by
+0.009  #form #quoted  0 .. a  and .. its  content  fix  on the  ~ /
+0.01  0 }  and do  have .. to  o  reject  work .. the
+0.011  #address #office  #identifier #secret  #identifier #telling marker  #telling later #user  0 .. in  [  address  be  is .. a  link  registry  user .. the  way
+0.012  disabl  in .. to  memory  of .. is  os  up to  with a  within .. days  your
+0.013  #silent #user  : [  ^ user  api  away  evil example  for the  ghp  of .. and  the .. which  this page
+0.014  " in  #form #no  #telling models #telling rules  and .. are  it .. of  name  part  the .. your
+0.015  #every #harm  #telling keep #user  a .. 0  is  sign  the .. link  with .. 0  x0 .. x0
+0.016  #about #identifier  #every #thing  #telling ignore  #telling reset #you  all .. the  application /  default  e mail  has been  left  number of  offer  only  the .. only  you .. be
+0.017  #duty #secret  #form #personal  #identifier #use  #say #silent  #silent #trigger  are .. for  exchange  found  have  it .. the  it .. with  n  thank you  the .. that  you .. the
+0.018  #obey #thing  #telling prior #thing  above  hidden  hotel
+0.019  #quoted #use  0 .. from  chang  the .. must  want .. to
+0.02  " >  #divert #thing  #every #telling rules  #office #telling ignore  #telling models #you  five  of  the follow
+0.021  #address #silent  #give #self  #then #trigger  ist  to read
+0.022  #consent #self  #harm #identifier  #thing #trigger  asked to  can .. the  could  pull  x0 "
+0.023  #  #before #form  #duty  #form #their  #no #telling keep  #no #telling role  #secret #telling ignore  at  für  pass  release  the .. was  to .. by  to .. example  when
+0.024  #address #say  #give #telling prompt  #give #then  #personal #then  #talk #use  as .. and  of .. tool  per  the .. list
+0.025  #before #self  #consent #harm  /  ^ customer  and the  are .. and  at ten  is .. and  output  x0 .. the
+0.026  " "  #secret #self  #then #whole  ^ return  all  every  password for
+0.027  ^ security  any  need  noth  out .. the  the .. and
+0.028  #no #talk  example /  helper  ignore .. previou  present  reader  rest  see
+0.029  #before #harm  #give #quoted  #telling others  #telling role #telling rules  #you  ^ install
+0.03  #duty #give  #give #thing  #model #user  #please #trigger  end  has  response  the .. file  with .. and
+0.031  #about #before  #duty #returns  #take #trigger  / 0  book  e .. e  i'm  start .. 0
+0.032  #give #talk  #identifier #quoted  ^ file  board  dear  from .. on  not .. the  production  repeat  the .. can
+0.033  #address #trigger  #excuse #their  #quoted #thing  #then #thing  a .. from  a .. on  auth .. 0  the .. a
+0.034  #consent #telling rules  #no #not say  #not say  #trigger #use  ^ result  an .. a  ignore all  other  so .. can  the .. x0  to
+0.035  !  #excuse #you  #harm #telling harm  #harm #trigger  #personal  #personal #their  #telling marker #telling prompt  #telling reset #telling rules  / a  auth  client  days  monday  set  x0 '
+0.036  #about #give  #duty #model  #give #take  #lasting  #personal #user  #telling prompt  de .. la  hint  must .. the  them
+0.037  #address #their  #excuse #then  #harm #office  #telling unasked  0 days  coding agent  das  des  discount  get  ok .. x0
+0.038  #office #telling models  #telling prompt #you  0 .. the  :  die  mode  retry  that
+0.039  # 0  #address #obey  #before #telling rules  #telling harm #telling prior  #telling prior #then  : for  ] :  after  ahead  attach  begin .. key  the .. from  the owner
+0.04  #consent #identifier  #obey #you  #quoted #user  #returns  comment .. the  content of  http  invoice 0  it .. be  move .. the
+0.041  #address #please  #before #you  #harm #quoted  #model #telling ignore  #not say #user  #quoted #secret  0 and  backup  matter  payment  please .. the  share the  you .. before
+0.042  #about #user  #every #office  #obey #secret  call  pull request  you .. that
+0.043  #consent #office  0 .. out  : $  ai that  and  coding  dinner  from  id "  level  repository  shar  the last  too  word  write
+0.044  #duty #telling models  #please #take  #self #telling role  #telling ignore #telling models  #their #user  #thing #use  #use #whole  : when  ^ after  for .. a  hint .. the  is .. to  main  offer .. 0  please .. attach  please find  thank  user .. it  went
+0.045  #address #then  #consent #form  #divert #personal  #form #returns  #model #open  #model #others  #open  0 '  enabl  into the  support .. example  this .. to  were asked
+0.046  #address #duty  #every  #no #you  #self #telling ignore  #telling harm  ^ tell  answer  export  free  from .. the  in .. for  of .. for  total .. 0  x0 .. start
+0.047  #address #form  #before #forced  #before #no  #harm #their  #obey #office  #self #telling prompt  erp  time  tool  your .. to
+0.048  ' and  / home  0 .. and  0 .. info  in .. name  job  to 0  you .. asked
+0.049  #excuse #secret  #please #thing  and .. no  c  display  example  is to  it by  png  receiv  the .. database  the admin  trouble
+0.05  #office #telling role  #take #their  #telling prior #use  a .. this  plan  previou instruction  their  to .. in  two .. of
+0.051  #before #telling reset  #telling file #use  0 $  0 .. name  0 0  : :  < /  and .. it  db password  here  in .. in  number .. the  por .. de  private  review  t =
+0.052  #duty #identifier  #office #thing  #secret #thing  #telling ignore #user  / id  does not  task  the .. do  user .. 0
+0.053  #every #excuse  #give #model  #give #returns  #self #telling prior  #telling ignore #telling reset  card .. 0  connect  could you  de la  do .. the  have .. it  left out  total
+0.054  " and  #before #secret  #telling ignore #telling prompt  ' x0  e .. a  mark .. as  of .. 0  option  the .. of  this is
+0.055  #address #telling prior  #duty #others  #harm #model  #office #trigger  ^ description  administrator has  contact  is .. in  to finish  x
+0.056  #identifier #obey  #open #trigger  #telling ignore #use  access  and .. to  example org  friend .. the  get it  get the  within 0
+0.057  #give #silent  #no #office  #no #trigger  #office #use  0 .. run  been .. with  euro  open  right away  sind  then  to .. of
+0.058  #address #quoted  #telling harm #telling rules  #telling new #you  each .. a  from .. to  role =  secret |  the line  true  will .. the  with
+0.059  " id  #address #secret  #obey #say  ^ with  each time  el .. de  great  place  question :  star  transfer
+0.06  #consent #model  #give #say  #harm #telling ignore  #obey #use  #office #personal  #say #secret  #telling ignore #telling prior  $ 0  eine  encod  info  so the  the .. open  today
+0.061  #duty #harm  #every #form  #harm #obey  #no #telling models  #telling prior #telling title  ^ kindly  business  consent  deletion  kindly  login .. password  of .. of  push  screen  style =  total 0  view
+0.062  #address #take  #address #telling file  #before #telling file  #give #telling role  #model #silent  #self #telling unasked  #telling rules #telling unasked  and .. from  and add  cat  env  faster  for .. with  gb  internet  it  last  model :  the .. agent  your next
+0.063  #about #quoted  #consent #duty  #consent #quoted  #discredit #you  #identifier #you  #office #quoted  0 .. be  facturo  in .. even  les .. la  not .. any  p  store  the question  tunnel
+0.064  #discredit #office  #duty #form  #every #telling prior  #no #telling unasked  #quoted #trigger  #say #take  #then #use  0 .. request  ^ dear  are 0  beim  de  five .. the  for .. this  ki  request .. the  t  trust  you do  à
+0.065  " :  #address #self  #model #please  #param #quoted  #telling reset  all .. instruction  and .. them  cat ~  click here  of the  sh `  sync
+0.066  / i  ^ [  are .. with  available  count  invoice .. 0  machine  open at  policy  prod  same  toda las  txt  x0 x
+0.067  #discredit #telling ignore  #model #trigger  #others #then  [ /  it .. until  llm  setup  the .. payment  to continue  user .. to
+0.068  #duty #telling prior  #no #telling harm  #telling harm #telling ignore  an die  is .. it  is .. so  language model  tax  up
+0.069  #forced #quoted  #give #telling file  #no #silent  #others #telling prior  #rank #say  ^ total  as .. as  detail .. the  form  maintenance mode  move  policy .. 0  proce
+0.07  #form #please  / r  ^ access  ah  drop  environment  for .. x0  human :  museum  post  the .. new  the .. policy  to .. this
+0.071  #give #telling new  #office #telling marker  #telling marker #telling prior  0 .. per  = '  and print  sort  the operator  x0 .. q  x0 |
+0.072  #quoted #self  call .. to  hour  name "  para  site  son  system .. now  your .. in  для  об  об этом  этом
+0.073  #model #telling later  #secret #telling rules  #telling models #trigger  #telling new #thing  #telling prior #telling role  #user  ^ could  good  have a  list .. the  lumenwork  read this  the .. line  the .. to
+0.074  #consent #telling models  archive  door  go .. the  http .. test  mail example  safety  the .. 0  thursday  yes
+0.075  #every #say  #excuse #identifier  #form #thing  #personal #say  msg  repeat the  the .. went  ticket .. 0  und .. an  x0  à .. les
+0.076  #no #say  #no #then  #say #trigger  #telling prompt #telling rules  a comment  and run  as .. comment  been  grow  hinwei für  meet  sur .. de  { "
+0.077  #every #silent  #give #identifier  below  does  that .. was  that it  the rest  to .. with
+0.078  #consent #say  #divert #model  #not say #open  : you  example .. png  out  php  style .. 0  the .. want  this ticket
+0.079  #every #telling agreed  admin '  line  name .. price  operator  pdf .. x0  term  ticket  | sort
+0.08  " name  #address #telling rules  #others  #please #whole  #quoted #then  0 from  ^ see  and post  are .. by  asistente  begin .. private  begin openssh  day  env .. to  print  root .. 0  them .. a
+0.081  #about #talk  #harm #secret  #office #telling title  #take #telling role  * /  full  left .. the  terminal  the link  to you
+0.082  #divert  #please #telling rules  #telling keep  $ x0  agent :  software  thank !
+0.083  ! =  #give #their  0 .. sur  ^ 0  debug  error 0  for this  isn't  offer 0  remark  sur la  t .. t  toda  trop  | x0  こ
+0.084  #harm #no  api .. in  assistant .. this  avec  on  to http  u  vom  на
+0.085  #form #harm  #model #no  #telling agreed #thing  #telling new  ^ it  im  is out  reveal .. prompt  the .. isn't  и
+0.086  #consent #open  #harm #thing  #please #telling models  0 in  for automat  http .. example  nach  the .. account  the .. this  the .. two  them to
+0.087  #address  #before #model  #consent #excuse  #excuse #take  #harm #user  #lasting #say  on this  partner  then continue  we can
+0.088  and .. out  and .. the  july  number  six  your .. a  zugang
+0.089  #address #before  #consent #personal  = {  > you  contributor  im .. und  ines  is .. from  of .. the  see .. the  the date
+0.09  #obey  #office #you  @ mail  ^ ticket  as .. the  for .. agent  lo .. el  png ?  responde  statu .. x0  the way  to .. help  transcript  x0 .. to
+0.091  #address #use  #consent #telling prior  #model #use  #no #open  #telling role #you  img  in the  is .. that  net /  user .. for  when .. this  x0 $
+0.092  #consent #every  by .. the  maintenance  role .. admin  the .. page  travel
+0.093  #take #user  $  : your  customer .. thank  decode  has agre  later  page 0  with .. in
+0.094  history
+0.095  #divert #give  #give #please  #secret #use  ` curl  compte  w  you .. read
+0.096  #every #telling later  #identifier #then  #personal #take  #whole #you  / *  0 .. of  ^ maintainer  holiday  key :  lumenwork /  owner  this .. the  ve
+0.097  #use #you  0 .. la  den  freitag  gets  give  is .. by  tmp  | system
+0.098  #address #excuse  #form #model  #model #telling quiet  conversation  do so  due  end .. private  end openssh  this .. from
+0.099  login .. x0  phone  private key  r ?  so .. the  zusammenfassung
+0.1  #address #every  #telling quiet  login  notice  price  the meet  ticket as
+0.101  ^ client  be .. on  brought  dear .. please  invoice  next  you were
+0.102  #duty #office  #telling title  ' :  ^ before  test /  vom 0
+0.103  #no #use  #please #telling reset  b  need the  please .. of  please .. our  state
+0.104  line .. the  the calendar
+0.105  ! x0  #model #telling file  a .. is  de .. a  desc  finish  mon  mon .. 0  move .. to  na  please .. to  root .. x0  smaller  supervisor
+0.106  #address #talk  in your  is a  request  reveal the  the .. are  wallet  x0 .. auth
+0.107  #give #office  bank .. in  ends  in .. next  not .. about
+0.108  ' '  it is  result  the .. in
+0.109  #office #telling prior  #telling models #telling prior  #telling models #user  first  top
+0.11  evil  so
+0.111  admin  as "  very  à .. 0
+0.112  " ok  #consent  #say #you  die .. der  tell them  will .. on
+0.113  #please #self  #say #use  file .. public  reveal  using the
+0.114  guest  sitzung  to be  x0 .. com
+0.115  ^ entry  about it  dns  on tuesday  open .. 0  than  the .. password
+0.116  #duty #use  #every #secret  ^ token  example net
+0.117  #please #user  de .. 0  end of
+0.118  #every #identifier  maintainer  that .. this
+0.119  #about #excuse  ^ eine  der .. und  the .. you  upload
+0.12  0 .. is  ^ hinwei  ^ {  and .. with  de .. du  firewall  highlight  ni  👍
+0.121  io  ok "  verify
+0.122  stor  x0 =
+0.123  #say  / l  l  the .. at
+0.124  #identifier #office  0 is  aux  for .. the  zur
+0.125  #telling marker  0 "  der  feedback  it .. on  tr  went well  x0 #
+0.126  #lasting #telling later  and .. x0  grant  openssh  openssh .. key  openssh private
+0.127  #model #rank  automat  blue  está  the .. as
+0.128  #address #thing  #telling file #thing  0 euro
+0.129  #thing #user  base  each  la .. du  metadata  public
+0.13  #telling role  #telling rules #whole  comment  ok  qui
+0.131  #trigger #user  accept  empty  x0 t
+0.132  #before #say  #model #obey  #model #secret  acme  client .. x0
+0.133  #duty #thing  #harm #take  #telling agreed  its  term :
+0.134  if .. admin
+0.135  有
+0.138  a .. de  list  note  requir  the .. about
+0.139  ^ for  my  password .. x0  q
+0.14  #obey #then  has .. to  à .. de
+0.142  ^ document
+0.143  #user #you  0 .. days  que  x0 and
+0.144  ^ offer  este  install with
+0.145  #say #then  step  that .. the
+0.146  #address #user  #telling rules  #their  tell .. it
+0.147  bank  the .. well
+0.148  token .. x0
+0.149  make  this
+0.151  agenda  body  on .. the  that the
+0.152  #consent #no  #model #take  ^ <
+0.153  #model #personal  #self #whole  a .. of  digital
+0.154  #duty #take  #harm #telling prior  #telling prior #user  agent .. this
+0.155  #model #then  patient
+0.158  : x0
+0.159  #address #model
+0.16  lo
+0.161  hinwei
+0.162  #address #give  0 mg  mg  up .. the
+0.163  pdf
+0.164  entry  with the
+0.165  #identifier #model  seit
+0.166  #form #take
+0.168  #address #personal
+0.174  #every #take  lo que
+0.178  #telling prior #telling rules
+0.179  confirm
+0.183  #identifier #thing
+0.187  ten
+0.189  #telling later  root
+0.19  ^ term
+0.195  #harm #use  e .. o  o .. e
+0.196  #model #telling models
+0.201  ^ ignore
+0.203  the .. tool
+0.204  du
+0.21  ^ invoice
+0.226  #give #secret
+0.229  continue
+0.233  net
+0.236  #telling models
+0.237  exe
+0.243  x0 .. example
+0.276  #telling ignore #telling rules
+0.344  #model
 """
