@@ -325,349 +325,354 @@ DEFINITIONS: Final = """
 """
 
 CONTENTS: Final = """
--0.232  server
--0.227  #model #self
--0.219  someth
--0.213  commit
--0.211  ^
--0.206  #no #secret
--0.186  ^ we
--0.175  " ignore
--0.171  #form
--0.17  minut
--0.168  ignore
--0.166  http .. com  the agent
--0.164  a
--0.159  forward  previou
--0.157  it to  the assistant
--0.156  #rank #telling ignore
--0.155  sie
--0.153  : `  script
--0.152  #please #secret
--0.151  read it
--0.15  #no #please
--0.149  #bias  type
--0.147  high
--0.146  not  send
--0.145  override  says
--0.144  ^ agent  a .. the  x0 :
--0.143  #take  wie
--0.142  letter  we
--0.141  may  ssh
--0.14  #personal #self
--0.139  #care
--0.138  bot
--0.137  #then #user  it .. to  team
--0.136  #form #telling ignore  the .. contain
--0.134  #duty #user  such
--0.133  * *  why
--0.132  least
--0.131  image  mcp  send .. to  text .. a  use
--0.13  is the
--0.129  #duty #trigger  ^ ask  asks .. the
--0.128  #use
--0.126  sobre  。
--0.125  com /  x0 /
--0.124  #say #thing  hash
--0.123  red
--0.121  can  io /  the .. before
--0.12  #form #telling rules  are .. the
--0.119  docs
--0.118  #before #use  #telling ignore #trigger  ?  را
--0.116  ^ the  sent
--0.115  credential  model  note :
--0.113  @ example  an
--0.112  #before #user  #harm #self  data  how  “
--0.111  #forced #trigger  #personal #telling rules  #talk #thing  it and  twice  user "  you .. a
--0.11  #no  ^ note  in  or  स
--0.109  injection  to .. to
--0.107  0 .. read  if  todo
--0.106  #office #telling prompt  light
--0.105  contain  is .. of  only .. 0  the .. mail  the .. within
--0.104  "  " you  #in arguments  a .. do  earlier  no .. of  the right
--0.103  ^ add  take
--0.102  #self #user
--0.101  " x0  example com  guard  localhost
--0.1  #param  id .. x0
--0.099  #no #not use  #not use
--0.098  #office #self  bar  on .. and  public key  the .. them
--0.097  #obey #telling ignore  #office #telling rules  ^ researcher  by a  el
--0.096  ^ assert  ai assistant  assert  ignore previou  three  world  your .. and
--0.095  #about #address  #param #user  0  ^ you  agent  certificate  hr  tell  x0 [
--0.094  an .. the  npm  read the  前
--0.093  #say #telling ignore  #telling keep #then  @ horn  ^ la  http .. lumenwork  just  you .. assistant
--0.092  / head  / img  0 x0  as well  had  horn example  pytest  using
--0.091  #give  #no #not give  #not give  < !  api key  d  fixed  please .. this  the letter  web
--0.09  #model #thing  instruction  node
--0.089  #excuse  #model #telling rules  #trigger  ^ an  ask  ask for  instruction .. the  one  unit  web page
--0.088  #care #thing  #consent #take  / x0  0 .. for  ^ die  class  for a  ignor  please .. your
--0.087  #give #telling reset  #telling file #telling prior  / db  e .. x0  nobody  the .. after
--0.086  #talk #telling ignore  flag  friday  http .. sh  is no  once  parcel
--0.085  between  bitte .. sie  or .. the
--0.084  system prompt  the .. may  the key
--0.083  #before #thing  : "  ^ ne  ^ only  character  communiquez  lang  ne communiquez  previou .. the  text  to .. you  votre  wrote  件
--0.082  " it  #secret #telling prior  ^ def  def  dev  instruction "  it .. for  mail  the new
--0.081  #form #silent  #no #quoted  #take #telling rules  disregard  researcher  the .. without  untrust
--0.08  #about #telling rules  #telling prompt #user  ^ never  and .. of  date  example .. 0  import  man  this .. you  入
--0.079  ^ curl  allow  expir  github  setting  the .. form  the previou  x0 .. and
--0.078  0 .. admin  ]  ^ expect  a .. http  are a  attempt  me  valid
--0.077  #give #telling ignore  #personal #use  #talk  a un  all previou  asks  fail  ignore the  to .. it  vault
--0.076  " system  #every #then  #please #telling ignore  #take #telling prior  #talk #trigger  ' ignore  ^ and  a .. assistant  command  help  in .. text  it's  replace  rotate  source  system .. a
--0.075  #returns #use  ^ date  can .. be  http .. 0  instruction '  prompt injection  token .. 0  user :
--0.074  : a  a txt  forget  ignore .. and  jobs  key  recommend  to all  un  user .. approv  you .. now
--0.073  agent .. and  august  follow the  iban  not .. a  should  used
--0.072  #before  #discredit #trigger  #no #not harm  #not harm  / bin  / user  ^ budget  ^ ssh  be .. to  generic  latest  project  reach  with an
--0.071  #self #telling rules  and .. by  imag  password =  todo :
--0.07  #before #quoted  #give #open  0 .. are  filter  poison  send .. the  start  system .. 0  to .. as
--0.069  #discredit #harm  / etc  ^ example  ^ instruction  break  do .. to  etc  etc /  las .. en  messag  token .. token
--0.068  #quoted #telling ignore  #take #talk  0 .. with  before  end public  has .. request  has approv  id =  like  talk  to .. on
--0.067  #duty #no  @ localhost  ^ const  example .. x0  hi  must .. to  never  room  test  the invoice  user .. localhost
--0.066  #care #no  #discredit  #take #you  [ ]  die .. von  ha .. el  please .. 0  question .. the  the .. name  to .. com
--0.065  #no #user  #obey #telling prior  ^ track  guide  it .. that  linux  prompt  stop  the .. instruction  white .. a
--0.064  #forced #user  #please  it .. a  told
--0.063  #about #you  <  ^ hi  ^ to  agent .. call  anterior  block  developer  down  for  google  group  horn  how .. you  html  http .. github  kind :  must be  newsletter  one is  sure .. the  x0 from  人
--0.062  call the  don't .. the  eggs  instruccion  it .. it  jamai  las instruccion  leiten  leiten sie  org .. 0  sk
--0.061  #self #take  #talk #telling rules  ' =  = 0  anweisungen  of 0  token "  took  value  ह
--0.06  ^ apiversion  ^ kind  ^ name  a .. to  apiversion  apiversion :  before .. commit  password :  update  x0 >  you must
--0.059  #no #whole  #office #whole  #talk #telling prompt  ^ public  and forward  blog  restart  the .. user
--0.058  #before #duty  #model #their  #obey #telling rules  #telling rules #user  0 .. 0  ^ x0  by .. of  dist  e "  eva  grep  if the  ignoriere  ignoriere .. anweisungen  ignoriere alle  in .. the  letter .. the  order  since
--0.057  " http  #before #obey  #consent #you  >  ^ инструкция  danach  file  log  löschen  löschen sie  prompt .. the  sie .. die  src  the .. need  »  инструкция
--0.056  #duty #say  #forced #you  #self #talk  / login  / www  are .. assistant  env example  note .. 0  secret  side  tell .. what  the .. confirm  through the  www
--0.055  0 :  and tell  and this  between .. and  customer  going  jwt  jwt .. x0  keep  please don't  send .. mail  show  to .. or  us
--0.054  #before #identifier  #before #personal  #every #obey  #no #telling prior  #please #say  #secret #silent  : how  ^ *  a .. a  host  if a  written
--0.053  #before #consent  : bitte  as .. i  don't  fall  id  inform  rs  text .. the  the .. asked  the .. ignore  tool .. and  version  von  within  ya ha
--0.052  #about #consent  / png  = http  ^ run  example "  for .. in  image /  or .. to  otherwise  personal  prefer  the model
--0.051  #discredit #please  #returns #take  #secret #their  #thing #you  ^ راهنمای  a .. page  agent .. a  git  h  screenshot  you .. to  راهنمای
--0.05  #about #telling file  #forced #use  #identifier #trigger  #model #you  #telling reset #thing  on .. 0  pg  redact  to .. that  token .. in
--0.049  #about #telling prompt  #model #talk  #no #others  #office #open  : password  ^ api  ^ tool  am  attack  call .. first  chatbot  check  gateway  ignore .. in  number .. 0  parti  pub  the .. have  what'
--0.048  #every #whole  #give #obey  #personal #telling ignore  *  : http  ^ si  ^ upgrade  a .. tell  also  m  manager  to .. before  white text  } }
--0.047  #before #open  #before #then  #forced #thing  0 [  =  creat  how do  image .. x0  log in  login .. example  the bot  در  👩
--0.046  #obey #self  #telling prior #you  0 .. to  ^ $  ^ please  in .. page  indirect  org /  sie die  svg  were .. to
--0.045  #duty #telling ignore  : send  @ x0  ^ in  ^ use  at once  chair  class =  look .. the  office  often  please .. it  to .. call
--0.044  ' you  a .. as  a user  all .. from  cli  one .. the  remov  said  transfer .. 0  you .. your
--0.043  #about #form  #model #telling reset  ^ ghcr  ^ she  a web  and .. a  app  assistant .. is  attacker  between .. 0  do  example :  ghcr  ghcr .. x0  ghcr io  run  the password  track  you asked  your password
--0.042  #before #telling ignore  0 .. password  ] }  bitte  gmbh  http .. org  lang =  paste it  reset  tar  third parti
--0.041  #about #use  #form #telling reset  #harm #please  #returns #secret  ^ http  ^ jwt  article  assistant .. it  data .. x0  everyth  ha  is .. on  ms  page  pin  the second  to .. a  updat  w /  was
--0.04  #divert #form  < x0  > <  ^ import  an .. to  begin public  cve  hello world  img /  rule  search  the .. told  👨
--0.039  #every #lasting  #model #quoted  #office #returns  #office #say  ' or  / src  ^ begin  a .. in  after the  and 0  if .. you  integrity  password .. password  recipe  report  section  there
--0.038  #take #telling reset  / github  : '  ^ c  ^ how  diff  markdown
--0.037  #about #obey  #give #harm  #no #personal  #telling rules #thing  / p  a .. it  a tool  agent .. the  at .. 0  if .. is  ones  product  second  the .. e  } ]  提
--0.036  #telling prior  #telling prior #telling prompt  ^ do  contractor  curl .. http  e g  is .. model  must  right  t :  the .. assistant
--0.035  #not give #trigger  / localhost  0 .. token  0 |  ^ rotate  ^ test  asked  connection  e .. 0  for .. 0  integrity .. x0  note to  rate  third  which  white
--0.034  #not give #please  ^ a  ^ then  cve .. 0  cve 0  don't tell  end certificate  key =  milk  over  the .. previou  الاجتماع
--0.033  #about #secret  #every #you  : thank  = "  ^ set  at the  by friday  cent  docs /  it as  localhost :  none  signature  ssh .. x0  to .. prompt  you need  |
--0.032  #identifier #take  #not give #telling prior  / ?  add  commit x0  config  docker  double  function  sum
--0.031  #every #telling reset  #form #self  #please #telling prior  #quoted  #take #use  / docs  ^ as  ^ system  ai  key .. the  the  the client  ts  und .. sie
--0.03  #harm  ^ select  all the  architecture  through
--0.029  #care #not give  #no #telling ignore  0 .. eur  ^ docker  forward the  how to  in a  key .. api  order .. 0  system  { }
--0.028  #about #personal  #not give #personal  ^ مرحبا  a .. with  anyth  id .. 0  in this  io .. x0  kind  les  object  ops  password "  python  sh  src /  switch  the .. customer  the .. the  these  token  you  «  مرحبا
--0.027  #address #harm  #identifier #telling rules  #model #telling prior  #talk #you  0 .. it  = <  ] {  ^ src  chat  fingerprint .. x0  gh  never .. the  please .. and  your .. key  } "
--0.026  #not say #silent  begin certificate  can i  click  mail .. example  readme  select  sentence
--0.025  #telling ignore #thing  bob  copy  subject :  tell .. to  the .. up  we .. a  {
--0.024  #give #personal  ' 0  0 .. e  ^ |  by  forward .. mail  fund  http .. x0  json  table  told .. to  you've  your api
--0.023  #before #every  #take #telling ignore  / app  [ {  kernel  kernel .. 0  out of  the .. should  the .. when  want to  you .. an
--0.022  #about #no  #every #telling ignore  #forced #no  #identifier #self  #rank  to .. team  token =  url =
--0.021  #take #telling prompt  #their #use  ^ read  api .. http  bad  fingerprint  not .. in  rsa  the .. be  the .. token
--0.02  #about  #excuse #telling ignore  #personal #quoted  #whole  build  ci  document .. 0  summary  token :  window  your .. here  💻
--0.019  #care #secret  #no #take  #no #their  / test  0 .. x0  ^ text  is .. you  shall  until  }
--0.018  #harm #you  #not give #secret  #secret #telling file  ^ answer  ^ send  com .. x0  eur  explain  helpful  keys  laptop  the .. on  train  you .. for
--0.017  #about #self  #consent #telling unasked  #excuse #personal  #excuse #telling harm  #forced  #no #telling rules  #quoted #take  ^ subject  asked for  cv  do .. it  docs :  ignore .. instruction  known  such as  the .. now  usage
--0.016  " 0  #personal #secret  $ {  = your  have to  invoic  serial  the .. said  the .. system  x0 .. 0
--0.015  #excuse #user  #obey #quoted  #secret  in .. a  in .. are  mail to  remove  the repository  the vendor
--0.014  #about #telling prior  #model #office  #telling prior #whole  @  and .. not  into  lunch  old  password  session
--0.013  #before #trigger  = =  case  city  note .. the  pric  replac  und
--0.012  #form #telling prior  #say #telling rules  #take #thing  person  system .. you  the old
--0.011  #about #duty  #duty #you  #excuse #give  and .. your  api .. api  con  data :  git .. 0  in x0  run `  the .. has  the contract
--0.01  ^ error  act as  bin  la  text /  well
--0.009  #discredit #no  #every #self  #form #you  #self  #trigger #you  '  call .. the  first .. the  instruction in  on .. a  on a  password .. the  treat  x0 .. http  x0 x0
--0.008  : 0  and .. is  be .. in  before you  metric  now  shadow  ssh x0  what is  you are
--0.007  #every #model  #identifier #telling file  ^ delete  ^ open  back  for .. password  i .. to
--0.006  #no #not take  #not give #you  #not take  #office #talk  #talk #telling prior  ^ if  hello  install  order 0  short  tag  the .. for  with your
--0.005  #duty #then  #every #use  #identifier #user  #model #say  : i  anyone  begin  file :  from 0  it was  off  the .. is  who  x0 .. from
--0.004  #ask #open  #every #give  #excuse #thing  #form #identifier  #please #talk  #talk #user  ^ env  and a  assistant .. the  confirmation  is not  leav  the number  the summary  the user  we .. to
--0.003  #duty #talk  #please #you  api .. com  has .. the  key .. key  skip
--0.002  #secret #user  ^ don't  and .. in  item  message  the .. all  the .. follow  work
--0.001  #every #user  #give #telling prior  #office #please  #personal #telling prior  #then  again  hand  those
-0.001  #divert #harm  #office  #quoted #you  application  database  on .. to  process  question
-0.002  #silent #you  g
-0.003  #before #give  #consent #trigger  die .. die  four  to the  your .. the
-0.004  " statu  " to  #consent #then  #telling ignore #you  ^ this  ` and  a .. which  com  statu "  with .. of  with it
-0.005  #duty #telling rules  < p  ^ forget  and .. you  as  assistant  authentication  cookie  error :  p >
-0.006  #address #no  #form #give  are .. to  please  will  x0 0
-0.007  #give #telling models  ^ assistant  en  home  it will
-0.008  : in  forward .. to  the .. been  the .. by
-0.009  #form #quoted  0 .. a  and .. its  content  fix  on the  ~ /
-0.01  0 }  and do  have .. to  o  reject  work .. the
-0.011  #address #office  #identifier #secret  #identifier #telling marker  #telling later #user  0 .. in  [  address  be  is .. a  link  registry  user .. the  way
-0.012  disabl  in .. to  memory  of .. is  os  up to  with a  within .. days  your
-0.013  #silent #user  : [  ^ user  api  away  evil example  for the  ghp  of .. and  the .. which  this page
-0.014  " in  #form #no  #telling models #telling rules  and .. are  it .. of  name  part  the .. your
-0.015  #every #harm  #telling keep #user  a .. 0  is  sign  the .. link  with .. 0  x0 .. x0
-0.016  #about #identifier  #every #thing  #telling ignore  #telling reset #you  all .. the  application /  default  e mail  has been  left  number of  offer  only  the .. only  you .. be
-0.017  #duty #secret  #form #personal  #identifier #use  #say #silent  #silent #trigger  are .. for  exchange  found  have  it .. the  it .. with  n  thank you  the .. that  you .. the
-0.018  #obey #thing  #telling prior #thing  above  hidden  hotel
-0.019  #quoted #use  0 .. from  chang  the .. must  want .. to
-0.02  " >  #divert #thing  #every #telling rules  #office #telling ignore  #telling models #you  five  of  the follow
-0.021  #address #silent  #give #self  #then #trigger  ist  to read
-0.022  #consent #self  #harm #identifier  #thing #trigger  asked to  can .. the  could  pull  x0 "
-0.023  #  #before #form  #duty  #form #their  #no #telling keep  #no #telling role  #secret #telling ignore  at  für  pass  release  the .. was  to .. by  to .. example  when
-0.024  #address #say  #give #telling prompt  #give #then  #personal #then  #talk #use  as .. and  of .. tool  per  the .. list
-0.025  #before #self  #consent #harm  /  ^ customer  and the  are .. and  at ten  is .. and  output  x0 .. the
-0.026  " "  #secret #self  #then #whole  ^ return  all  every  password for
-0.027  ^ security  any  need  noth  out .. the  the .. and
-0.028  #no #talk  example /  helper  ignore .. previou  present  reader  rest  see
-0.029  #before #harm  #give #quoted  #telling others  #telling role #telling rules  #you  ^ install
-0.03  #duty #give  #give #thing  #model #user  #please #trigger  end  has  response  the .. file  with .. and
-0.031  #about #before  #duty #returns  #take #trigger  / 0  book  e .. e  i'm  start .. 0
-0.032  #give #talk  #identifier #quoted  ^ file  board  dear  from .. on  not .. the  production  repeat  the .. can
-0.033  #address #trigger  #excuse #their  #quoted #thing  #then #thing  a .. from  a .. on  auth .. 0  the .. a
-0.034  #consent #telling rules  #no #not say  #not say  #trigger #use  ^ result  an .. a  ignore all  other  so .. can  the .. x0  to
-0.035  !  #excuse #you  #harm #telling harm  #harm #trigger  #personal  #personal #their  #telling marker #telling prompt  #telling reset #telling rules  / a  auth  client  days  monday  set  x0 '
-0.036  #about #give  #duty #model  #give #take  #lasting  #personal #user  #telling prompt  de .. la  hint  must .. the  them
-0.037  #address #their  #excuse #then  #harm #office  #telling unasked  0 days  coding agent  das  des  discount  get  ok .. x0
-0.038  #office #telling models  #telling prompt #you  0 .. the  :  die  mode  retry  that
-0.039  # 0  #address #obey  #before #telling rules  #telling harm #telling prior  #telling prior #then  : for  ] :  after  ahead  attach  begin .. key  the .. from  the owner
-0.04  #consent #identifier  #obey #you  #quoted #user  #returns  comment .. the  content of  http  invoice 0  it .. be  move .. the
-0.041  #address #please  #before #you  #harm #quoted  #model #telling ignore  #not say #user  #quoted #secret  0 and  backup  matter  payment  please .. the  share the  you .. before
-0.042  #about #user  #every #office  #obey #secret  call  pull request  you .. that
-0.043  #consent #office  0 .. out  : $  ai that  and  coding  dinner  from  id "  level  repository  shar  the last  too  word  write
-0.044  #duty #telling models  #please #take  #self #telling role  #telling ignore #telling models  #their #user  #thing #use  #use #whole  : when  ^ after  for .. a  hint .. the  is .. to  main  offer .. 0  please .. attach  please find  thank  user .. it  went
-0.045  #address #then  #consent #form  #divert #personal  #form #returns  #model #open  #model #others  #open  0 '  enabl  into the  support .. example  this .. to  were asked
-0.046  #address #duty  #every  #no #you  #self #telling ignore  #telling harm  ^ tell  answer  export  free  from .. the  in .. for  of .. for  total .. 0  x0 .. start
-0.047  #address #form  #before #forced  #before #no  #harm #their  #obey #office  #self #telling prompt  erp  time  tool  your .. to
-0.048  ' and  / home  0 .. and  0 .. info  in .. name  job  to 0  you .. asked
-0.049  #excuse #secret  #please #thing  and .. no  c  display  example  is to  it by  png  receiv  the .. database  the admin  trouble
-0.05  #office #telling role  #take #their  #telling prior #use  a .. this  plan  previou instruction  their  to .. in  two .. of
-0.051  #before #telling reset  #telling file #use  0 $  0 .. name  0 0  : :  < /  and .. it  db password  here  in .. in  number .. the  por .. de  private  review  t =
-0.052  #duty #identifier  #office #thing  #secret #thing  #telling ignore #user  / id  does not  task  the .. do  user .. 0
-0.053  #every #excuse  #give #model  #give #returns  #self #telling prior  #telling ignore #telling reset  card .. 0  connect  could you  de la  do .. the  have .. it  left out  total
-0.054  " and  #before #secret  #telling ignore #telling prompt  ' x0  e .. a  mark .. as  of .. 0  option  the .. of  this is
-0.055  #address #telling prior  #duty #others  #harm #model  #office #trigger  ^ description  administrator has  contact  is .. in  to finish  x
-0.056  #identifier #obey  #open #trigger  #telling ignore #use  access  and .. to  example org  friend .. the  get it  get the  within 0
-0.057  #give #silent  #no #office  #no #trigger  #office #use  0 .. run  been .. with  euro  open  right away  sind  then  to .. of
-0.058  #address #quoted  #telling harm #telling rules  #telling new #you  each .. a  from .. to  role =  secret |  the line  true  will .. the  with
-0.059  " id  #address #secret  #obey #say  ^ with  each time  el .. de  great  place  question :  star  transfer
-0.06  #consent #model  #give #say  #harm #telling ignore  #obey #use  #office #personal  #say #secret  #telling ignore #telling prior  $ 0  eine  encod  info  so the  the .. open  today
-0.061  #duty #harm  #every #form  #harm #obey  #no #telling models  #telling prior #telling title  ^ kindly  business  consent  deletion  kindly  login .. password  of .. of  push  screen  style =  total 0  view
-0.062  #address #take  #address #telling file  #before #telling file  #give #telling role  #model #silent  #self #telling unasked  #telling rules #telling unasked  and .. from  and add  cat  env  faster  for .. with  gb  internet  it  last  model :  the .. agent  your next
-0.063  #about #quoted  #consent #duty  #consent #quoted  #discredit #you  #identifier #you  #office #quoted  0 .. be  facturo  in .. even  les .. la  not .. any  p  store  the question  tunnel
-0.064  #discredit #office  #duty #form  #every #telling prior  #no #telling unasked  #quoted #trigger  #say #take  #then #use  0 .. request  ^ dear  are 0  beim  de  five .. the  for .. this  ki  request .. the  t  trust  you do  à
-0.065  " :  #address #self  #model #please  #param #quoted  #telling reset  all .. instruction  and .. them  cat ~  click here  of the  sh `  sync
-0.066  / i  ^ [  are .. with  available  count  invoice .. 0  machine  open at  policy  prod  same  toda las  txt  x0 x
-0.067  #discredit #telling ignore  #model #trigger  #others #then  [ /  it .. until  llm  setup  the .. payment  to continue  user .. to
-0.068  #duty #telling prior  #no #telling harm  #telling harm #telling ignore  an die  is .. it  is .. so  language model  tax  up
-0.069  #forced #quoted  #give #telling file  #no #silent  #others #telling prior  #rank #say  ^ total  as .. as  detail .. the  form  maintenance mode  move  policy .. 0  proce
-0.07  #form #please  / r  ^ access  ah  drop  environment  for .. x0  human :  museum  post  the .. new  the .. policy  to .. this
-0.071  #give #telling new  #office #telling marker  #telling marker #telling prior  0 .. per  = '  and print  sort  the operator  x0 .. q  x0 |
-0.072  #quoted #self  call .. to  hour  name "  para  site  son  system .. now  your .. in  для  об  об этом  этом
-0.073  #model #telling later  #secret #telling rules  #telling models #trigger  #telling new #thing  #telling prior #telling role  #user  ^ could  good  have a  list .. the  lumenwork  read this  the .. line  the .. to
-0.074  #consent #telling models  archive  door  go .. the  http .. test  mail example  safety  the .. 0  thursday  yes
-0.075  #every #say  #excuse #identifier  #form #thing  #personal #say  msg  repeat the  the .. went  ticket .. 0  und .. an  x0  à .. les
-0.076  #no #say  #no #then  #say #trigger  #telling prompt #telling rules  a comment  and run  as .. comment  been  grow  hinwei für  meet  sur .. de  { "
-0.077  #every #silent  #give #identifier  below  does  that .. was  that it  the rest  to .. with
-0.078  #consent #say  #divert #model  #not say #open  : you  example .. png  out  php  style .. 0  the .. want  this ticket
-0.079  #every #telling agreed  admin '  line  name .. price  operator  pdf .. x0  term  ticket  | sort
-0.08  " name  #address #telling rules  #others  #please #whole  #quoted #then  0 from  ^ see  and post  are .. by  asistente  begin .. private  begin openssh  day  env .. to  print  root .. 0  them .. a
-0.081  #about #talk  #harm #secret  #office #telling title  #take #telling role  * /  full  left .. the  terminal  the link  to you
-0.082  #divert  #please #telling rules  #telling keep  $ x0  agent :  software  thank !
-0.083  ! =  #give #their  0 .. sur  ^ 0  debug  error 0  for this  isn't  offer 0  remark  sur la  t .. t  toda  trop  | x0  こ
-0.084  #harm #no  api .. in  assistant .. this  avec  on  to http  u  vom  на
-0.085  #form #harm  #model #no  #telling agreed #thing  #telling new  ^ it  im  is out  reveal .. prompt  the .. isn't  и
-0.086  #consent #open  #harm #thing  #please #telling models  0 in  for automat  http .. example  nach  the .. account  the .. this  the .. two  them to
-0.087  #address  #before #model  #consent #excuse  #excuse #take  #harm #user  #lasting #say  on this  partner  then continue  we can
-0.088  and .. out  and .. the  july  number  six  your .. a  zugang
-0.089  #address #before  #consent #personal  = {  > you  contributor  im .. und  ines  is .. from  of .. the  see .. the  the date
-0.09  #obey  #office #you  @ mail  ^ ticket  as .. the  for .. agent  lo .. el  png ?  responde  statu .. x0  the way  to .. help  transcript  x0 .. to
-0.091  #address #use  #consent #telling prior  #model #use  #no #open  #telling role #you  img  in the  is .. that  net /  user .. for  when .. this  x0 $
-0.092  #consent #every  by .. the  maintenance  role .. admin  the .. page  travel
-0.093  #take #user  $  : your  customer .. thank  decode  has agre  later  page 0  with .. in
-0.094  history
-0.095  #divert #give  #give #please  #secret #use  ` curl  compte  w  you .. read
-0.096  #every #telling later  #identifier #then  #personal #take  #whole #you  / *  0 .. of  ^ maintainer  holiday  key :  lumenwork /  owner  this .. the  ve
-0.097  #use #you  0 .. la  den  freitag  gets  give  is .. by  tmp  | system
-0.098  #address #excuse  #form #model  #model #telling quiet  conversation  do so  due  end .. private  end openssh  this .. from
-0.099  login .. x0  phone  private key  r ?  so .. the  zusammenfassung
-0.1  #address #every  #telling quiet  login  notice  price  the meet  ticket as
-0.101  ^ client  be .. on  brought  dear .. please  invoice  next  you were
-0.102  #duty #office  #telling title  ' :  ^ before  test /  vom 0
-0.103  #no #use  #please #telling reset  b  need the  please .. of  please .. our  state
-0.104  line .. the  the calendar
-0.105  ! x0  #model #telling file  a .. is  de .. a  desc  finish  mon  mon .. 0  move .. to  na  please .. to  root .. x0  smaller  supervisor
-0.106  #address #talk  in your  is a  request  reveal the  the .. are  wallet  x0 .. auth
-0.107  #give #office  bank .. in  ends  in .. next  not .. about
-0.108  ' '  it is  result  the .. in
-0.109  #office #telling prior  #telling models #telling prior  #telling models #user  first  top
-0.11  evil  so
-0.111  admin  as "  very  à .. 0
-0.112  " ok  #consent  #say #you  die .. der  tell them  will .. on
-0.113  #please #self  #say #use  file .. public  reveal  using the
-0.114  guest  sitzung  to be  x0 .. com
-0.115  ^ entry  about it  dns  on tuesday  open .. 0  than  the .. password
-0.116  #duty #use  #every #secret  ^ token  example net
-0.117  #please #user  de .. 0  end of
-0.118  #every #identifier  maintainer  that .. this
-0.119  #about #excuse  ^ eine  der .. und  the .. you  upload
-0.12  0 .. is  ^ hinwei  ^ {  and .. with  de .. du  firewall  highlight  ni  👍
-0.121  io  ok "  verify
-0.122  stor  x0 =
-0.123  #say  / l  l  the .. at
-0.124  #identifier #office  0 is  aux  for .. the  zur
-0.125  #telling marker  0 "  der  feedback  it .. on  tr  went well  x0 #
-0.126  #lasting #telling later  and .. x0  grant  openssh  openssh .. key  openssh private
-0.127  #model #rank  automat  blue  está  the .. as
-0.128  #address #thing  #telling file #thing  0 euro
-0.129  #thing #user  base  each  la .. du  metadata  public
-0.13  #telling role  #telling rules #whole  comment  ok  qui
-0.131  #trigger #user  accept  empty  x0 t
-0.132  #before #say  #model #obey  #model #secret  acme  client .. x0
-0.133  #duty #thing  #harm #take  #telling agreed  its  term :
-0.134  if .. admin
-0.135  有
-0.138  a .. de  list  note  requir  the .. about
-0.139  ^ for  my  password .. x0  q
-0.14  #obey #then  has .. to  à .. de
-0.142  ^ document
-0.143  #user #you  0 .. days  que  x0 and
-0.144  ^ offer  este  install with
-0.145  #say #then  step  that .. the
-0.146  #address #user  #telling rules  #their  tell .. it
-0.147  bank  the .. well
-0.148  token .. x0
-0.149  make  this
-0.151  agenda  body  on .. the  that the
-0.152  #consent #no  #model #take  ^ <
-0.153  #model #personal  #self #whole  a .. of  digital
-0.154  #duty #take  #harm #telling prior  #telling prior #user  agent .. this
-0.155  #model #then  patient
-0.158  : x0
-0.159  #address #model
-0.16  lo
-0.161  hinwei
-0.162  #address #give  0 mg  mg  up .. the
-0.163  pdf
-0.164  entry  with the
-0.165  #identifier #model  seit
-0.166  #form #take
-0.168  #address #personal
-0.174  #every #take  lo que
-0.178  #telling prior #telling rules
-0.179  confirm
-0.183  #identifier #thing
-0.187  ten
-0.189  #telling later  root
-0.19  ^ term
-0.195  #harm #use  e .. o  o .. e
-0.196  #model #telling models
-0.201  ^ ignore
-0.203  the .. tool
-0.204  du
-0.21  ^ invoice
-0.226  #give #secret
-0.229  continue
-0.233  net
-0.236  #telling models
-0.237  exe
-0.243  x0 .. example
-0.276  #telling ignore #telling rules
-0.344  #model
+-0.254  server
+-0.238  #model #self
+-0.226  #no #secret
+-0.221  commit
+-0.214  ^
+-0.197  someth
+-0.195  ^ we
+-0.194  ignore
+-0.191  " ignore  minut
+-0.174  a
+-0.172  data
+-0.168  forward
+-0.165  ^ agent  http .. com
+-0.164  script
+-0.161  least
+-0.157  #rank #telling ignore
+-0.156  type
+-0.155  it to  wie
+-0.154  it .. to  override
+-0.153  the agent
+-0.15  #care  #form  #take  is the  sie
+-0.147  says  user "
+-0.145  : `  letter
+-0.144  credential  team
+-0.143  x0 :
+-0.142  #please #secret  there  why
+-0.14  #duty #trigger
+-0.139  #no #please
+-0.138  an
+-0.137  html
+-0.136  ^ note  text .. a  the .. contain
+-0.135  model  read it
+-0.134  #use  ^ ask  poison  send .. to  x0 /
+-0.133  #duty #user  #form #telling ignore  ?
+-0.131  ^ add  asks .. the  com /  how  use
+-0.13  "  io /
+-0.129  question .. the
+-0.128  #personal #self  the assistant
+-0.127  on .. and  red  sent
+-0.125  contain  to .. to
+-0.124  docs  ssh
+-0.123  send  three
+-0.122  previou  we
+-0.121  ignore previou  local  note :  npm  or
+-0.12  #before #user  not
+-0.119  image
+-0.118  #form #telling rules
+-0.117  #harm #self  #no  ask for
+-0.116  a .. the  sobre  स
+-0.114  #in arguments  0 .. read  hash
+-0.113  #duty #no  * *  such
+-0.112  ^ the  ^ you
+-0.111  #forced #trigger  ^ researcher  high  may
+-0.11  only .. 0  。
+-0.109  #model #telling rules  ^ assert  ai assistant  and this  assert  if
+-0.108  hr  the right  you .. assistant
+-0.107  @ example  bar
+-0.106  #personal #telling rules  ^ def  a .. do  def  guard  you .. a
+-0.105  #care #thing  #then #user  world  “
+-0.104  " you  #no #not use  #not use  can  in
+-0.103  #before #use  certificate  injection  todo
+-0.102  friday  guide  light  را
+-0.101  #telling ignore #trigger  date  no .. of
+-0.1  " it  #no #quoted  #take #telling rules  block  to .. a
+-0.099  earlier  example com  for a  ignor
+-0.098  nobody  node  the new  x0 [
+-0.097  id .. x0  it and  jobs  using  wrote
+-0.096  < !  ^ la  http .. lumenwork  once  please .. this
+-0.095  : "  ^ only  dev
+-0.094  #about #telling rules  #model #thing  agent  ask  one is  source  tell  the letter
+-0.093  flag  web
+-0.092  #office #telling prompt  prompt  the .. mail  untrust  valid
+-0.091  ^ die  ^ never  man  to .. that
+-0.09  #say #telling ignore  ^ and  character  el  in .. text
+-0.089  ^ ssh  api key  command  file .. 0  horn example  mcp  text
+-0.088  #self #user  #telling prompt #user  parcel  the .. them  web page
+-0.087  0  @ horn  ^ '  all previou  attempt  github  instruction "  mail  researcher  sk
+-0.086  #obey #telling ignore  #telling rules #user  a un  before  is no  twice
+-0.085  #office #self  #self #telling rules  agent .. and  fixed  used
+-0.084  #give #telling reset  #telling file #telling prior  a .. http  going  it .. a  pytest  system .. 0
+-0.083  d  vault  your .. and
+-0.082  #office #telling rules  are .. the  as well  just  reach  system .. a  و
+-0.081  #bias  #please #telling ignore  : a  ^ run  agent .. call  http .. sh  password =  the .. before  前
+-0.08  #about #address  #talk  by a  las .. en  please .. your
+-0.079  #give #open  #telling keep #then  ' ignore  august  id =  localhost  to .. com  入
+-0.078  #give  #no #telling prior  #param  0 .. for  ^ expect  external  filter  google  hi  ignore .. and
+-0.077  #form #silent  #model #talk  http .. 0  lang  of 0  one  system prompt
+-0.076  #before #duty  #every #then  #no #not give  #not give  #say #thing  / bin  a .. assistant  import  the .. within  行
+-0.075  #returns #use  0 .. with  0 :  forget  or .. the  take  the bot
+-0.074  #consent #not give  #consent #take  ^ instruction  asks  latest  linux  prompt injection  件
+-0.073  #before  #secret #silent  #trigger  / img  / x0  ^ budget  ^ ne  communiquez  example .. x0  ignore the  it .. for  ne communiquez  newsletter  rotate  token .. token  votre
+-0.072  like  please .. 0  secret  todo :  user :
+-0.071  #before #thing  #no #take  #obey #telling rules  / etc  ^ track  an .. the  be .. to  between  can .. be  die .. von  etc  etc /  example .. 0  not .. a  sure .. the  the .. need  to all
+-0.07  #give #no  #quoted #telling ignore  =  ^ curl  a txt  anterior  bitte .. sie  do .. to  e .. x0  read the  talk  the .. may  unit  written
+-0.069  #before #quoted  #discredit  #personal #use  / head  / user  = 0  ^ example  ^ hi  ^ x0  a user  class  follow the  it's  org .. 0  second  the .. instruction  this .. you  to .. as  white .. a
+-0.068  #talk #telling rules  ]  ^ system  ha .. el  how .. you  log in  mir  order  replace  send .. the  the .. after  the invoice
+-0.067  " system  " x0  #about #telling prompt  #forced #use  #office #open  #take #you  @ x0  ^ date  and .. a  has approv  iban  kind :  recommend  setting  to .. it  took  you .. now
+-0.066  0 .. admin  [ ]  and forward  and to  group  has .. request  inform  is .. on  personal
+-0.065  #no #whole  #obey #telling prior  fail  messag  x0 >
+-0.064  #before #obey  ^ apiversion  ^ kind  apiversion  apiversion :  don't .. the  rule  test  told
+-0.063  #excuse  #no #personal  #talk #telling ignore  #talk #telling prompt  0 .. 0  are a  id  show  the key  un  user .. approv
+-0.062  #returns #take  #self #talk  a .. to  danach  it .. it  it .. that  leiten  leiten sie  löschen  löschen sie  note .. 0  o /  sie .. die
+-0.061  all .. from  def test  dist  http .. github  if a  must .. to  password :  prompt .. the  redact  you .. your
+-0.06  " assistant  #before #identifier  #no #not harm  #not harm  #talk #thing  a .. a  and 0  at once  eggs  expir  had  org /  the docs  you must
+-0.059  #office #whole  #param #user  #take #telling prior  ' =  0 ]  0 x0  = http  a .. in  break  do .. this  down  invalid  letter .. the  one .. the  the .. confirm  x0 from
+-0.058  #discredit #trigger  #talk #trigger  ^ const  ^ инструкция  grep  jamai  the .. name  инструкция
+-0.057  #before #consent  allow  attack  call .. first  for  office  rs  »
+-0.056  #discredit #harm  : bitte  >  @ localhost  agent .. a  dolor  horn  in .. are  must  src  user .. localhost  人
+-0.055  #care #no  0 .. are  ^ how  and .. of  between .. and  number .. 0  should  tell .. what  to .. or  ya ha
+-0.054  #about #telling file  #no #their  #no #user  #obey #self  #telling reset #thing  ^ please  before .. commit  creat  ignoriere  ignoriere .. anweisungen  the .. have  the password  was
+-0.053  #no #others  : send  as .. i  assistant .. it  attacker  env example  file :  key  never  since  to .. on  👩
+-0.052  #every #obey  #thing #you  ^ si  cli  do  logs  section  token .. 0  } ]
+-0.051  #give #harm  #office #say  #returns #secret  #secret #telling prior  ^ upgrade  ^ use  also  developer  everyth  example "  fall  for .. in  indirect  jwt  jwt .. x0  m  please don't  postgr .. localhost  public key  text .. the  the .. form  the previou  |  提  👨
+-0.05  #telling prior  add  am  in .. page  instruction  on .. 0  or .. to  sh  start  the .. asked  the .. ignore
+-0.049  #about #consent  #about #you  #office #returns  #take #telling reset  / ?  0 |  : how  ^ c  and .. by  instruccion  las instruccion  password "  permission  stop  von  ह
+-0.048  " http  #discredit #please  / www  ^ ghcr  ^ name  don't  ghcr  ghcr .. x0  ghcr io  head  parti  pg  the  to .. call  version  www
+-0.047  #model #their  / src  ^ $  ^ api  ^ tool  eva  http .. org  in .. the  integrity  integrity .. x0  login .. example  metric  often  project  the model  tool .. and  track  you need
+-0.046  #forced #user  #model #you  ' you  call the  forward the  h  imag  image .. x0  ops  tell .. the  you asked
+-0.045  #about #obey  #identifier #trigger  an .. to  between .. 0  between 0  send .. mail  to .. before  to .. prompt
+-0.044  #about #form  #rank  #self #take  ] }  ^ راهنمای  are .. assistant  chair  if .. you  manager  what'  راهنمای
+-0.043  #before #personal  #please #telling prior  0 .. to  a .. page  app  asks for  customer  dear customer  e .. 0  end certificate  gmbh  help  if the  look .. the  right  svg  the .. told  token "  well  | |
+-0.042  #form #say  #silent #take  #telling prior #telling prompt  / p  : thank  = <  ^ http  blog  by .. of  ha  hello world  host  me  product  sie die  t :  updat  us  w /  your .. key
+-0.041  #obey #telling reset  #please  #telling rules #thing  ' or  0 [  and tell  cve  docker  don't tell  e g  prompt .. a  remov  the .. is  third parti  through the  und .. sie  your password
+-0.04  #not give #trigger  / docs  ^ مرحبا  a .. message  anyth  chatbot  disregard .. and  how to  over  please .. it  report  the .. e  url =  white  white text  «  مرحبا
+-0.039  #forced #you  <  a .. it  ada  by friday  de passe  gateway  is not  mot  mot .. passe  mot de  support  you are  } }
+-0.038  #before #then  #every #use  #telling prior #you  : password  ] {  cent  double  for .. so  statu  token  token .. in
+-0.037  #before #open  #harm #please  ^ rotate  docs /  http .. x0  invoic  keep  lang =  must be  search
+-0.036  #about #personal  #before #telling ignore  #every #whole  #quoted #take  #secret #telling file  0 .. token  @ corp  ^ do  a web  build  copy  if .. is  your api
+-0.035  " 0  #duty #then  #forced #thing  / login  0 .. e  ^ begin  a .. tell  contractor  curl .. http  cve .. 0  cve 0  diff  example :  known  pin  the .. user
+-0.034  #care #not give  #consent #you  ^ import  ^ jwt  before you  markdown  remove  sum  these  transfer .. 0
+-0.033  #about #use  #every #lasting  #excuse #telling ignore  #not give #personal  #office #talk  / png  ^ docker  api .. http  bitte  chat  class =  image /  key .. the  switch  the .. should  the second  you .. to
+-0.032  #discredit #no  #form #telling reset  #talk #you  #telling prior #whole  [ {  ^ she  in .. a  is .. you  otherwise  ssh .. x0  subject :  such as  system .. you  tar
+-0.031  #not give #please  #take #telling prompt  ^ src  a tool  fingerprint .. x0  forward .. mail  img /  mail .. example  object  password .. password  recipe  the .. previou  told .. to  म
+-0.03  #give #obey  #model #telling reset  #not give #telling prior  ^ test  can i  check  disregard  hidden  in this  not .. in  token =
+-0.029  #every #self  #please #you  / app  : http  a .. as  all the  cv  have to  localhost :  summary  was .. 0  در
+-0.028  #ask #open  #every #telling ignore  #form #telling prior  #personal #quoted  / github  ^ public  asked for  assistant .. is  lunch  md  old  you've
+-0.027  #about #secret  #before #trigger  #divert #form  #excuse #telling harm  #their #use  / localhost  ^ send  ^ subject  a .. with  agent .. the  git  key .. api  kind  through  with an  you .. for
+-0.026  '  0 .. password  > <  begin certificate  data .. x0  migration  tell .. to  to .. team  {
+-0.025  #every #you  #talk #user  #thing  connection  in a  log  please .. and  reset  screenshot  self  sentence  ts  window  you
+-0.024  #give #you  #identifier #telling file  #personal #telling ignore  #telling ignore #thing  #telling prior #telling reset  ^ if  ^ set  ^ text  article  ones  please .. my  restart  the contract  train  with your
+-0.023  #duty #telling ignore  #harm  #identifier #secret  0 .. eur  ^ a  ^ as  begin public  end public  key =  order .. 0  r  select  x0 .. and
+-0.022  #not give #secret  #take #telling ignore  / test  ^ select  config  in x0  instruction .. the  instruction in  question  src /  table
+-0.021  #form #self  #not say #silent  0 .. x0  explain  keys  out of  said  the .. has  we .. a
+-0.02  #quoted  0 .. it  begin  com .. x0  con  function  laptop  node .. 0  pass  within
+-0.019  #care #secret  #every #telling reset  0 .. g  eur  id .. 0  id |  need  none  shall  third  until  usage
+-0.018  #please #say  bad  fund  python  rate  replac  the .. customer  und  you .. an
+-0.017  ' 0  @  ^ fix  after the  anyone  docs :  mail to  side  the .. said  the old  your .. by  👩 💻  💻
+-0.016  #about  #about #their  #excuse #thing  #say #telling rules  : '  : 0  never .. the  password  tag  user
+-0.015  #give #telling ignore  #give #whole  #no #telling ignore  ^ answer  ^ in  can .. the  git .. 0  kernel  kernel .. 0  les  process  text /  the .. be  the .. token  x0 .. 0
+-0.014  #consent #office  #model #telling prior  #talk #telling prior  ^ |  id x0  password .. the  token :  x0 .. http
+-0.013  #every #telling prompt  ai  for .. 0
+-0.012  #give #user  #harm #you  #self  and a  api .. api  at .. 0  call .. the  for .. password  ms  the repository  x0 x0
+-0.011  #forced  #give #telling models  #returns #user  #take #talk  *  the .. restart  to read  }
+-0.01  " to  #give #personal  0 with  and .. your  by  file  font  forward .. to  ignore .. instruction  person  run `  short  what is  your .. here
+-0.009  #every #model  #form #identifier  #no #not take  #no #telling rules  #not take  api .. com  code .. the  content  data :  pric  readme  the .. which  want to
+-0.008  #about #no  #about #self  #excuse #give  #forced #no  : [  = your  it as  session  the .. the  up to  x0 .. x0
+-0.007  first .. the  hand  page  thank you  the .. for  the .. your  treat
+-0.006  #take #thing  $ {  ^ assistant  and .. is  assistant .. the  at  has .. the  helpful  the .. system
+-0.005  #consent #then  #model #say  and .. one  reject  were .. to
+-0.004  #about #telling prior  #duty #you  #form #give  #model #office  #obey #quoted  #silent #you  and .. in  ci  install  key .. key  rsa  serial  the .. a
+-0.003  #consent #trigger  #excuse #user  #obey #take  #whole  ^ id  be .. in  error :  it was  link
+-0.002  #address #harm  #not give #you  ^ error  ^ read  g  json  name  of .. is  on .. a  x0 0
+-0.001  #identifier #use  city  commit x0  on the  two
+0.001  #give #telling prior  : i  authentication  bin  into  is .. x0
+0.002  #duty #give  #office  #quoted #you  #secret #user  auth .. 0  die .. die  is .. the  on a  work .. the  не
+0.003  ^ open  leav  order 0  tom  with a
+0.004  #every #telling rules  #no #talk  auth  bob  click  hello  to see  we .. to  you .. before
+0.005  #say #telling prior  case  the number  the summary
+0.006  ^ env  user .. the  x0 "
+0.007  #give #telling prompt  #no #trigger  0 .. in  assistant  she  the .. been  the .. by  the .. when
+0.008  #duty #telling rules  #form #no  #model #quoted  < p  above  cookie  p >  please  re  the .. that  will
+0.009  #identifier #telling prior  #office #please  #telling file #telling ignore  address  api  confirmation  in .. to  x0 .. from
+0.01  could  database  fix  from 0  left  on .. to
+0.011  #consent #secret  #excuse #quoted  #silent #trigger  #take #trigger  and .. its  as  four
+0.012  #give #quoted  #telling ignore  #telling new #telling prior  #then #whole  http  your
+0.013  #address #no  #take #use  ^ forget  for the  it .. the  it .. with  pull
+0.014  #consent #telling unasked  #divert #harm  #personal #then  #trigger #you  0 .. a  : in  all .. the  have .. to  noth  out .. the  shop  the .. all  the .. on  with it
+0.015  #before #give  #give #then  #give #thing  #others #use  #telling prior #thing  : it  and the  from  is  it .. of  to .. 0
+0.016  " statu  #personal #user  and .. you  collect  statu "  way  with .. of
+0.017  #form #quoted  #telling models #you  os  registry  system :  the .. can  the user  up the  want .. to  work
+0.018  #every #user  a .. which  and .. are  e mail  evil example  mode  part  you do
+0.019  #duty #form  #excuse #then  #give #use  a .. 0  a .. and  en  login '  message
+0.02  " and  #consent #say  #telling models #telling rules  0 .. from  hotel
+0.021  # 0  #every #thing  #excuse #secret  #identifier  #obey #thing  0 days  number of  skip  x0 .. the
+0.022  " "  #harm #identifier  #please #trigger  offer  the .. open  to 0  to continue  who  your .. the  ~
+0.023  #consent #harm  #divert #personal  #form #personal  #identifier #telling marker  #returns  #telling ignore #you  #then  default  is .. a  payment  user /
+0.024  #address #say  #harm #telling harm  #obey #you  #telling role #telling rules  ^ security  ^ user  below  rest
+0.025  #excuse #you  #secret #telling ignore  #telling keep #user  #you  i'm  of .. and  see  ~ /
+0.026  and .. them  are .. and  from .. to  start .. 0  the .. must
+0.027  #duty #not give  #personal #secret  #talk #use  #telling file  #telling later #user  #their #user  hint  it by  release
+0.028  #before #self  #consent #thing  #duty #model  #office #telling role  #then #trigger  ^ don't  are .. you  i .. to  now  result :
+0.029  #model #telling ignore
+0.03  #about #before  #address #please  #duty #telling prior  #please #talk  answer  board  has been  key .. x0  term  to the  user .. 0
+0.031  #about #give  #divert #thing  #duty #returns  #model #open  #telling harm #telling prior  #telling marker #telling prompt  backup  db password  machine  set  you .. the
+0.032  #address #obey  #address #office  #duty #identifier  #no #telling role  #telling others  0 .. and  every  helper  o  pull request  to
+0.033  #harm #office  #quoted #thing  five  of  only  part .. the  with .. 0
+0.034  #address #silent  #excuse #personal  #form #you  #no #telling keep  #say #silent  #self #telling ignore  #take #their  ahead  offer .. 0  that  them
+0.035  #before #form  #consent #duty  #consent #self  #every  ^ install  as .. and  faster  free  ghp  level  private  this .. it
+0.036  !  #personal  0 .. on  :  ^ result  an .. a  c  not .. the  want
+0.037  #about #identifier  #identifier #quoted  #quoted #secret  #secret #self  dear  invoice 0  memory  scan  the .. only  you .. that
+0.038  #before #no  #duty #others  #every #harm  #give #silent  #telling reset #telling rules  /  / home  0 .. info  0 .. the  ^ file  book  erp  euro  für  matter  other  the .. request  write  you .. asked
+0.039  #address #their  #personal #thing  #quoted #use  : for  ^ *  ^ return  e  is .. and  it .. be  true
+0.04  #give #take  #open  #quoted #user  #secret #you  0 .. out  0 0  comment .. the  dinner  have  id "  main  screen  the last  und .. die
+0.041  #consent #telling rules  #duty  #office #telling models  #self #telling role  / a  : $  end  form  from .. on  is to  that it  the .. was  to .. in  within .. days
+0.042  #about #divert  #duty #harm  #silent #user  #telling prior #use  #use #whole  ai that  das  days  enabl  move .. the  push  too  user'
+0.043  #form #please  #no #office  #telling prompt  ' and  : :  call  content of  el .. de  env  please .. attach  please find  production  total .. 0
+0.044  #not say #user  #rank #say  #self #telling prior  #telling ignore #telling reset  are .. for  chang  de .. la  ok .. x0  share the  the .. link
+0.045  #address #trigger  #consent #identifier  #form #their  #obey #office  #telling harm  0 and  ^ tell  after  example  has  prod  reader  the .. of  with .. and  your .. to
+0.046  #every #no  #every #office  #thing #trigger  0 $  and .. to  discount  http .. net  repeat  two .. of  were asked  when
+0.047  #before #you  #office #trigger  0 '  ^ after  ^ customer  ^ description  and do  coding agent  repository  role =  the admin  the follow  then  word
+0.048  #address #duty  #give #talk  #model #user  #no #not say  #not say  click here  do .. the  p  to .. this
+0.049  #address #secret  #before #telling rules  #model #no  #telling harm #telling rules  / 0  a .. from  access  assistant :  away  client  des  does  example org  have .. it  into the  number .. the  please .. the  s  send .. password  the user'
+0.05  #self #telling unasked  #telling prior #telling role  #telling reset #you  #telling rules #telling unasked  #then #use  encod  is .. in  my .. the  of this  thursday
+0.051  #duty #personal  #duty #telling models  #give #telling new  #lasting  #others #then  #please #take  #self #telling prompt  : when  ] :  been  get the  login .. password  of the  present  the .. database  total
+0.052  #model #others  #no #telling models  #office #quoted  #others #take  coding  export  the .. from  trust  u  with  x0 '
+0.053  " id  #before #secret  #every #excuse  #give #returns  ' x0  / id  and .. it  and .. no  de la  for .. a  left out  sync  task  the .. list
+0.054  #discredit #telling ignore  #form #user  #office #personal  0 .. name  connect  example .. png  here  info  sh `  trouble  within 0
+0.055  #address #form  #discredit #office  #form #returns  #harm #model  #harm #secret  #no #say  any  application  in .. for  internet  of .. for  plan  png  policy .. 0  site
+0.056  #forced #quoted  #telling harm #telling ignore  #telling prior #telling title  #telling unasked  administrator  at ten  in .. name  lumenwork  request .. the  store  thank
+0.057  #consent #form  #give #self  #no #you  ^ with  a .. on  a .. this  are 0  durch  e .. a  get  with .. right  x0 .. start
+0.058  #excuse #their  #model #silent  #telling ignore #telling models  #telling ignore #user  contact  it  print  setup  sort  view  went
+0.059  #consent #model  #consent #quoted  #discredit #you  #open #trigger  #telling new #you  $ 0  < /  example /  full  in .. even  meet  option  up  user .. it  x
+0.06  #give #model  #identifier #obey  #rank #use  / i  ^ dear  api .. in  attach  have a  open  system .. now  that .. was  to .. address
+0.061  #about #user  #address #telling file  #harm #telling ignore  #param #quoted  same  tax  the .. me  the line
+0.062  #no #silent  #obey #use  = '  ^ kindly  for .. this  invoice .. 0  kindly  so .. can  star  this .. to  time  tunnel
+0.063  #  #secret #telling rules  #telling prompt #you  ^ total  and  are .. with  cat  cat ~  de  display  each .. a  http .. test  job  move  of .. of  this is  tool  transfer
+0.064  #excuse #take  #no #telling harm  #quoted #self  administrator has  deletion  ignore all  maintenance mode  the .. new  to finish  | sort
+0.065  #address #self  #give #please  an die  been .. with  call .. to  debug  den .. der  detail .. the  door  each time  ki  mark .. as  the .. want  à  à .. les
+0.066  #telling ignore #telling prior  ah  language model  open at
+0.067  #every #silent  #give #telling file  #office #telling marker  #please #thing  #telling marker #telling prior  0 .. run  [ /  decode  does not  env .. to  in .. in  list .. the  style =  that .. are  the .. payment  today
+0.068  #give #identifier  #office #use  #telling prior #then  0 .. be  ^ access  beim  business  go .. the  name "  t .. t  the owner  the ticket  to .. with
+0.069  " :  #harm #trigger  #no #telling unasked  #office #thing  #telling new #thing  and .. from  consent  for .. with  for .. x0  is .. it  les .. la  x0 .. q
+0.07  #give #telling role  #harm #obey  #no #then  #obey #say  #please #whole  #say #trigger  are .. by  great  is .. so  is out  out  question :  review  t =  ticket .. 0  to .. of  your next
+0.071  #every #telling agreed  #model #telling later  ^ could  and add  and print  operator  yes
+0.072  #address #telling rules  #address #then  #before #telling file  #every #telling prior  #quoted #trigger  #say #secret  #telling ignore #telling prompt  / r  of .. the  su  support .. example  the .. agent  the question
+0.073  #please #telling models  #say #take  0 in  contributor  environment  for automat  museum  the .. page  the rest  tmp  to .. help  total 0
+0.074  #consent #telling models  #give #their  #personal #their  #telling keep  #telling new  0 .. per  and post  as .. as  get it  on  read this  secret |  the .. do  their  your .. in
+0.075  ! =  #others  #rank #self  #telling reset  #thing #use  : you  admin '  line  of .. tool  the .. account  the .. line  to http
+0.076  #consent #excuse  #secret #thing  all .. instruction  eine  hinwei für  toda las  und .. an  vom  x0 x  zugang  для  об  об этом  этом
+0.077  #address #take  #please #user  ^ à  archive  card .. 0  count  llm  root .. 0  x0 .. auth
+0.078  #address #quoted  #every #say  #harm #quoted  #personal #say  and run  available  end .. private  end openssh  execute  im  safety  the link
+0.079  #form #harm  #model #please  #take #telling role  ^ maintainer  day  drop  is .. to  mail example  name .. price  net /  page 0  png ?  previou instruction  proce  user .. to
+0.08  #quoted #then  #then #thing  role .. admin  style .. 0  ticket  will .. the  こ
+0.081  $ x0  grow  http .. example  six  the .. this  the operator  x0 |
+0.082  #consent #personal  #harm #no  #office #telling title  #office #you  0 from  : your  im .. und  not .. any  policy  postfach  receiv  response  the .. to  transcript
+0.083  #divert  #divert #give  #give #say  * /  0 .. request  ^ ticket  asked to  thank !  the way  w
+0.084  #secret #use  ^ 0  ` curl  is .. that  msg  pdf .. x0  son  the .. two  { "
+0.085  #lasting #say  #telling quiet  ^ see  begin .. private  ines  isn't  lo .. el  place  this .. is
+0.086  #model #telling quiet  #others #telling prior  asistente  dear .. please  gets  login  repeat the  responde
+0.087  #not say #open  avec  by .. the  maintenance  php  private key  software  test /  the calendar  them .. a  x0
+0.088  #consent #open  #divert #model  #telling prompt #telling rules  ^ [  begin openssh  offer 0  price
+0.089  " name  #personal #take  #say #you  > you  due  the .. isn't  x0 $
+0.09  #excuse #identifier  #please #telling rules  #user  a comment  and .. out  on this  post  so .. the  the .. policy  this .. from  to you
+0.091  #consent #every  = {  left .. the  remark  toda  your .. a
+0.092  #consent #telling prior  #identifier #then  #no #open  #telling agreed #thing  as .. the  for this  invoice  login .. x0  lumenwork /  not .. about  supervisor  sur .. de
+0.093  #harm #take  0 .. la  error 0  reveal .. prompt  when .. this  | x0
+0.094  #ask #their  #form #thing  customer .. thank  example net  for .. agent  na  nach  next  para  tell them  the .. password  the .. went
+0.095  #consent  #telling models #trigger  #telling role #you  conversation  t  using the
+0.096  #address #before  #model #secret  has agre  history  need the  share  statu .. x0  wallet  with .. in  zusammenfassung  на
+0.097  #address #every  #harm #thing  #take #user  #telling file #thing  #telling models #telling prior  / *  as .. comment  b  move .. to  number  please .. our  see .. the  stor  user .. for  very
+0.098  #use #you  #whole #you  hour  to my  vom 0
+0.099  #about #talk  #telling models #user  and .. x0  assistant .. this  den  later  model :  partner  r ?  root .. x0  smaller  them to  | system  и
+0.1  #before #model  #harm #user  ' '  @ mail  each  x0 .. com
+0.101  #model #telling file  ends  in .. next  owner  the .. in
+0.102  #every #telling later  ^ it  a .. is  agent :  firewall  freitag  give  is .. from  metadata  phone  please .. to
+0.103  #identifier #office  #obey  ^ {  first  img  the .. 0  the meet  this .. the  txt
+0.104  #duty #use  #give #office  #thing #user  evil  state  tr  we can
+0.105  #address #thing  #model #use  about it  brought  die .. der  in the  its  reveal  the date
+0.106  #model #trigger  ^ token  admin  compte  key :  trop
+0.107  #duty #office  and .. the  result  with the  you .. read
+0.108  #address #excuse  $
+0.109  #please #telling reset  ' :  0 .. of  de .. du  line .. the  step  ve
+0.11  #before #say  #form #model  #no #use  0 .. is  automat  de .. a  do so  l  ok
+0.111  #say  #telling title  ticket as
+0.112  ^ client  desc  it is  maintainer
+0.113  notice  q  the .. are  will .. on
+0.114  ! x0  #address  #telling rules #whole  ni  open .. 0  x0 .. to
+0.115  " ok  #about #excuse  be .. on  in your  the .. you  x0 #
+0.116  #address #use  and .. with  on tuesday  top
+0.117  #duty #thing  der  is a  openssh  openssh .. key  openssh private
+0.118  / l  ^ eine  highlight  reveal the  than
+0.119  #address #talk  #office #telling prior  ^ before  grant  if .. admin
+0.12  acme  feedback  you were
+0.121  #model #obey  sitzung
+0.122  a .. de  está  for .. the  up .. the
+0.123  ^ hinwei  der .. und  mon  mon .. 0
+0.124  base  file .. public  is .. by
+0.125  #trigger #user  bank .. in  empty  finish  that the  zur
+0.126  #please #self  #telling agreed  la .. du  list  request  that .. this  有
+0.127  dns  please .. of  went well
+0.128  client .. x0  👍
+0.129  #telling marker  accept  as "  entry  guest  the .. about  token .. x0
+0.13  #obey #then  0 euro  this  verify  x0 and
+0.131  #model #rank  bank  end of  to be
+0.132  ^ entry  de .. 0  holiday  io
+0.133  #every #identifier  ok "
+0.134  qui  upload  x0 =
+0.136  #duty #take  #every #take  #user #you  blue  que
+0.137  #form #take  my
+0.138  #model #then
+0.139  #model #take  install with
+0.14  #telling role  tell .. it
+0.141  #lasting #telling later  lo  requir  à .. de
+0.142  x0 t
+0.143  agenda  it .. on  pdf  the .. as
+0.144  #identifier #model  #their  0 is  ^ for
+0.145  the .. well
+0.147  #address #personal  #telling prior #user
+0.148  #consent #no  #self #whole  ^ <  ^ document  aux  on .. the  term :
+0.149  #telling rules  that .. the
+0.15  ^ term
+0.152  #every #secret  has .. to  the .. at
+0.153  #address #user  note
+0.154  0 .. days  a .. of  body
+0.155  este  make
+0.157  #address #give
+0.158  digital
+0.159  ^ offer  hinwei  patient
+0.16  password .. x0  seit
+0.161  lo que
+0.162  : x0
+0.163  comment
+0.164  0 mg  mg
+0.165  #say #use
+0.166  0 "
+0.167  #say #then
+0.169  agent .. this
+0.17  #address #model
+0.171  #harm #telling prior
+0.173  #model #personal
+0.174  so
+0.176  #harm #use
+0.187  e .. o  o .. e  root
+0.193  #model #telling models
+0.194  continue
+0.197  #give #secret
+0.2  #telling prior #telling rules
+0.202  confirm
+0.203  #identifier #thing
+0.204  the .. tool
+0.207  ^ ignore  ^ invoice
+0.209  net
+0.21  #telling later
+0.211  ten
+0.223  du
+0.226  #telling models
+0.232  exe
+0.233  x0 .. example
+0.292  #telling ignore #telling rules
+0.318  #model
 """
