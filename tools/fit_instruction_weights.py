@@ -39,9 +39,8 @@ KINDS: Final = {
     "results": (CONTENTS, checks.RESULT),
 }
 """Kind of the corpus -> the model that judges it, and how the inspector calls the kind."""
-AUTHORS: Final = ("w1", "w2", "w3", "w4")
-"""Independent authors: the beginning of the ids of their cases. Only definitions of the last are in
-the corpus; the author's other cases were inspected once, as texts that nobody had in mind."""
+AUTHORS: Final = ("w1", "w2", "w3", "w4", "w5", "w6")
+"""Independent authors: the beginning of the ids of their cases."""
 
 MIN_COUNT: Final = 3
 """Texts that a feature must occur in."""
@@ -52,7 +51,9 @@ EPOCHS: Final = 40
 INDEPENDENT: Final = 3.0
 """How much more a case of an independent author counts than one of the project's own."""
 DIRECT: Final = "-direct-"
-"""In the ids of short contents that say nothing else; these count as much."""
+"""In the ids of short contents that say nothing else."""
+PLAIN: Final = 6.0
+"""How much such a content counts: quotations in news and advisories must not outweigh it."""
 ARGUMENTS: Final = 0.5
 SERVERS: Final = 0.5
 """How much cases of arguments, and definitions of real servers, count."""
@@ -99,9 +100,8 @@ def samples_of(model: str) -> Iterator[Sample]:
         if name != model:
             continue
         for case in cases(kind):
-            weight = (
-                INDEPENDENT if author_of(case) or (DIRECT in case.id and model == CONTENTS) else 1.0
-            )
+            weight = INDEPENDENT if author_of(case) else 1.0
+            weight = PLAIN if DIRECT in case.id else weight
             weight *= ARGUMENTS if kind == "arguments" else 1.0
             attack = case.label == "attack"
             if attack and kind != "definitions" and _is_other_matter(kind, case.value):

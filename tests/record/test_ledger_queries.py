@@ -95,6 +95,9 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger | 
         (CallFilter(text='/etc/"pass'), ["r.1"]),
         (CallFilter(text="MÜLLER"), ["r.3"]),
         (CallFilter(text="%_*["), ["r.2"]),
+        (CallFilter(text="*"), ["r.2"]),
+        (CallFilter(text="?"), []),
+        (CallFilter(text="\\"), []),
         (CallFilter(text="nowhere"), []),
         (CallFilter(text="delete repo"), ["r.3"]),
         (CallFilter(tool="'; DROP TABLE calls; --"), []),
@@ -105,6 +108,15 @@ def test_filters_find_what_they_say(
     ledger: Ledger | SharedLedger, wanted: CallFilter, found: list[str]
 ) -> None:
     assert [row["call_id"] for row in find_calls(ledger.connection, wanted)] == found
+
+
+def test_a_text_of_wildcards_is_not_compared_with_sets_of_characters(
+    ledger: Ledger | SharedLedger,
+) -> None:
+    """SQLite takes half a second for ``[*]`` in 50,000 calls, and 20 ms for the character itself."""
+    condition, values = CallFilter(text="*[?").where(ledger.connection)
+    assert "GLOB" not in condition
+    assert values == ["%*[?%"]
 
 
 def test_a_call_is_found_by_its_id_or_its_end(ledger: Ledger | SharedLedger) -> None:

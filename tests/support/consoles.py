@@ -95,6 +95,34 @@ class Client:
         return page
 
 
+class Stream:
+    """One open stream of live updates."""
+
+    def __init__(self, client: Client, path: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=PATIENCE_S)
+        self._connection.request("GET", path, headers={"Cookie": client.cookie})
+        self.answer = self._connection.getresponse()
+
+    def next(self, wanted: str) -> str:
+        """Return the data of the next event of a name."""
+        name, data = "", list[str]()
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            assert line or name or data or not self.answer.isclosed(), "the stream has ended"
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                data.append(line.removeprefix("data: "))
+            elif not line:
+                if name == wanted:
+                    return "\n".join(data)
+                name, data = "", []
+
+    def close(self) -> None:
+        self.answer.close()
+        self._connection.close()
+
+
 class RunningConsole(StdioPeer):
     """The real ``thoughtgate console``."""
 

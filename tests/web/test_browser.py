@@ -264,7 +264,16 @@ def test_no_page_is_inaccessible(
     page = signed_in(context, console.console.new_link())
     page.emulate_media(color_scheme=scheme)
     paths = (*PAGES, f"/approvals/{ident}", f"/approvals/{other}", both, "/calls/run-1.2")
-    assert [found for path in paths for found in violations(page, console.base + path)] == []
+    paths += (
+        f"/approvals/{ident}/arguments",
+        "/traffic?every=1",
+        "/overview?span=30d&server=files",
+    )
+    paths += ("/calls?status=ERROR", "/calls?since=soon", "/calls?text=absent", "/nowhere")
+    found = [one for path in paths for one in violations(page, console.base + path)]
+    page.context.clear_cookies()
+    found += violations(page, f"{console.base}/")
+    assert found == []
 
 
 @pytest.mark.long

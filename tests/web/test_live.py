@@ -1,46 +1,15 @@
 """The stream of server-sent events."""
 
-import http.client
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.consoles import Client, LocalConsole, write_events
-from tests.support.waiting import PATIENCE_S
+from tests.support.consoles import Client, LocalConsole, Stream, write_events
 from tests.web.conftest import Gate
 
 from thoughtgate.core.record_events import frame_refused, message_seen
 from thoughtgate.web import live
-
-
-class Stream:
-    """One open stream."""
-
-    def __init__(self, client: Client, path: str) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=PATIENCE_S)
-        self._connection.request("GET", path, headers={"Cookie": client.cookie})
-        self.answer = self._connection.getresponse()
-
-    def next(self, wanted: str) -> str:
-        """Return the data of the next event of a name."""
-        name, data = "", list[str]()
-        while True:
-            line = self.answer.readline().decode().rstrip("\n")
-            assert line or name or data or not self.answer.isclosed(), "the stream has ended"
-            if line.startswith("event: "):
-                name = line.removeprefix("event: ")
-            elif line.startswith("data: "):
-                data.append(line.removeprefix("data: "))
-            elif not line:
-                if name == wanted:
-                    return "\n".join(data)
-                name, data = "", []
-
-    def close(self) -> None:
-        self.answer.close()
-        self._connection.close()
-
 
 Opener = Callable[[Client, str], Stream]
 

@@ -16,7 +16,12 @@ from playwright.sync_api import Browser, Page
 from tests.support.approvals import a_store, put_approval
 from tests.support.audit_cli import sample_events
 from tests.support.consoles import LocalConsole, chromium, write_events
-from tests.support.picture_sheets import compare_sheets, picture_context, take_sheet
+from tests.support.picture_sheets import (
+    SCHEMES,
+    compare_sheets,
+    picture_context,
+    take_sheet,
+)
 from tests.support.records import T0, blocked, decided, ended, started
 from tools.source_tree import ROOT
 
@@ -30,7 +35,7 @@ APPROVE = os.environ.get("APPROVE_PICTURES") == "1"
 
 NOW = T0 + 1800
 MAX_PIXELS = 6
-"""Pixels of a sheet that may differ, each of them ten by ten of the page: what is round is drawn a
+"""Pixels of a sheet that may differ, each of them five by five of the page: what is round is drawn a
 little differently by other versions of Chromium."""
 
 PAGES = {
@@ -141,3 +146,16 @@ def test_a_page_looks_as_approved(page: Page, name: str) -> None:
     told = f"compare {taken} with {approved}; make approve-pictures approves all"
     assert found.sizes is None, told
     assert found.pixels <= MAX_PIXELS, told
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "rule", ["button.deny { color: #9a6b00 }", "button.approve { color: red }"]
+)
+def test_another_colour_of_one_button_is_noticed(page: Page, scheme: str, rule: str) -> None:
+    style = f"@media (prefers-color-scheme: {scheme}) {{ {rule} }}"
+    sheet = take_sheet(page, urljoin(page.url, PAGES["inbox"]), style)
+    found = compare_sheets(page, sheet, (APPROVED / "inbox.png").read_bytes())
+    assert found.sizes is None
+    assert found.pixels > MAX_PIXELS

@@ -9,19 +9,22 @@ from pathlib import Path
 import pytest
 from tests.support.approvals import a_store
 from tests.support.audit_cli import sample_events
-from tests.support.consoles import Client, LocalConsole
+from tests.support.consoles import Client, LocalConsole, Stream
 from tests.support.postgres import PostgresServer
 from tests.support.records import decided, ended, started
 from tests.support.shared_ledgers import Writer
+from tests.support.waiting import wait_for
 from tests.web.conftest import Gate
 
 from thoughtgate.core.record_events import POLICY_CHANGED, Record
 from thoughtgate.record.ledger_index import index_ledger
 from thoughtgate.record.shared_ledger import open_shared_ledger
+from thoughtgate.record.shipper import SHIP_EVERY_S, RecordShipper
 from thoughtgate.status.shared_record_view import SharedConsoleRecord
 from thoughtgate.stores.open_database import StoreLocation
 from thoughtgate.stores.pins import Pin
 from thoughtgate.web.console_context import PAGES
+from thoughtgate.web.live import LOOK_EVERY_S
 
 
 @pytest.fixture
@@ -83,6 +86,37 @@ def test_the_calls_of_all_gates_are_counted_for_every_period(client: Client) -> 
     people = client.get("/people").text
     assert "kim" in people
     assert ">6</a>" in client.get("/servers").text.replace("\n", "")
+
+
+def test_a_call_that_a_gate_makes_appears_on_open_pages(
+    location: StoreLocation, tmp_path: Path
+) -> None:
+    config = f"schema: 1\ndefault: forward\nstore: {location.url}\n"
+    gate = Writer(tmp_path, "a")
+    gate.call()
+    shipper = RecordShipper(gate.path, location, gate.name)
+    shipper.start()
+    try:
+        with LocalConsole(tmp_path, config) as console:
+            client = console.client()
+            wait_for(lambda: 'data-call="run-a.1"' in client.get("/calls").text)
+            streams = [Stream(client, f"/live?{what}=1") for what in ("traffic", "calls")]
+            for stream in streams:
+                stream.next("inbox")
+            gate.call()
+            rows, calls = streams
+            assert "/calls/run-a.2" in rows.next("row")
+            assert calls.next("calls") == "{}"
+            assert 'data-call="run-a.2"' in client.get("/calls").text
+            for stream in streams:
+                stream.close()
+    finally:
+        shipper.close()
+
+
+def test_a_new_call_waits_for_two_looks_that_leave_time_within_half_a_second() -> None:
+    """The rest is for the transaction, the page that is fetched and drawing it."""
+    assert SHIP_EVERY_S + LOOK_EVERY_S < 0.31
 
 
 def test_rows_of_an_earlier_version_are_made_again_once(

@@ -11,6 +11,7 @@ from tests.support.waiting import wait_for
 from tests.support.wraps import HOLD, Machine, entry, kind_of, text_of
 
 from thoughtgate.gate.run_file import read_run_file
+from thoughtgate.wrap.run import named
 
 DENY_ALL = "schema: 1\ndefault: deny\n"
 REMOTE = {
@@ -30,6 +31,11 @@ def _run_files(machine: Machine) -> list[Path]:
     return sorted((machine.state / "runs").glob("*.json"))
 
 
+def test_servers_are_counted_and_named() -> None:
+    told = [named(servers) for servers in ([], ["files"], ["files", "search"])]
+    assert told == ["0 servers", "1 server: files", "2 servers: files, search"]
+
+
 @pytest.mark.requirement("IMP-002")
 def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
     machine.write_config({"one": entry(), "two": entry()})
@@ -39,7 +45,7 @@ def test_the_banner_and_the_summary_say_what_matters(machine: Machine) -> None:
         assert run.finish() == 0
 
     said = run.stderr
-    assert "agent     the agent (python" in said
+    assert "agent     python" in said
     assert "configured 2 servers: one, two" in said
     assert "governed  2 servers: one, two" in said
     assert f"policy    {machine.policy} (THOUGHTGATE_CONFIG), production" in said

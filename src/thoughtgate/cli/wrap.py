@@ -278,7 +278,9 @@ def _hooks(loaded: Loaded, environ: dict[str, str], say: Say, *, verbose: bool) 
 def _print_start(say: Say, loaded: Loaded, plan: Plan, choice: Choice) -> None:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    say(f"agent     {plan.agent.name} ({Path(plan.search.argv[0]).name})")
+    program = Path(plan.search.argv[0]).name
+    is_known = plan.agent.type != "custom"
+    say(f"agent     {plan.agent.name} ({program})" if is_known else f"agent     {program}")
     if choice.reason:
         say(f"its config is rewritten for this run: {choice.reason}")
     say(f"policy    {loaded.summary}")

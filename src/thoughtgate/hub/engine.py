@@ -43,10 +43,9 @@ class HubAuthority(LocalAuthority):
 
     def judge(self, driver: SessionDriver, command: JudgeCall) -> CallJudged | None:
         """Judge a call; one to a name that does not exist is denied in every profile."""
-        request = self.call_request(driver, command)
-        if request.server != NOWHERE:
+        if driver.session.setup.server != NOWHERE:
             return super().judge(driver, command)
-        ruling = self._refuse(request)
+        ruling = self._refuse(self.call_request(driver, command))
         return CallJudged(command.key, ruling.verdict, ruling.call_id, command.at)
 
     def makes_task(self, driver: SessionDriver, command: JudgeCall) -> bool:

@@ -46,9 +46,13 @@ from thoughtgate.record.shared_ledger import (
 from thoughtgate.record.verification import parse_event
 from thoughtgate.stores.open_database import StoreLocation
 
-SHIP_EVERY_S: Final = 0.5
-"""How often the files are checked. A kill loses nothing unless the disk is lost too: then the lines
-of up to twice this time are lost, because the transaction takes time as well."""
+SHIP_EVERY_S: Final = 0.2
+"""How often the files are checked, so that a console shows a call within half a second. A kill
+loses nothing unless the disk is lost too: then the lines of up to twice this time are lost, because
+the transaction takes time as well."""
+
+INDEX_EVERY_S: Final = 0.5
+"""How often a gate indexes what was copied; a page that lists calls does not wait for it."""
 
 CLOSE_S: Final = 2.0
 """How long a gate that stops may take to copy the rest; the next one copies what is left."""
@@ -187,7 +191,7 @@ class RecordShipper:
 
     def _index_and_retain(self) -> None:
         """Index what was copied and delete what is too old, until the gate stops."""
-        while not self._stop.wait(SHIP_EVERY_S):
+        while not self._stop.wait(INDEX_EVERY_S):
             # A failure is reported by the other thread, which uses the same database.
             with contextlib.suppress(StoreError, Stopped):
                 if self._ledger is not None:

@@ -193,6 +193,8 @@ def _human(when: str, level: str, message: str, fields: dict[str, Any]) -> str:
 def _shown(value: Any) -> str:
     if value is True or value is False:
         return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
     text = value[:MAX_VALUE] if isinstance(value, str) else json.dumps(value, default=str)
     plain = visible(text)
     return _quote(plain) if " " in plain or not plain else plain

@@ -19,8 +19,9 @@ from thoughtgate.gate.clock import monotonic
 from thoughtgate.web.call_pages.event_summary import summarize
 from thoughtgate.web.console_context import ConsoleContext, session_of, signed_in
 
-LOOK_EVERY_S: Final = 0.2
-"""How often the store and the record are polled, which costs microseconds."""
+LOOK_EVERY_S: Final = 0.1
+"""How often the store and the record are polled. With a shared store, a call is first copied there,
+so that more time between two looks would delay it by more than half a second."""
 
 ALIVE_EVERY_S: Final = 15.0
 """How often a comment is sent on an idle stream, so that broken connections are detected."""

@@ -446,7 +446,8 @@ async def _reap_orphans(own: Container[int]) -> None:
 
 def named(servers: Sequence[str]) -> str:
     """Return a number of servers and their names."""
-    return f"{len(servers)} server{'s' * (len(servers) != 1)}: {', '.join(servers)}"
+    count = f"{len(servers)} server{'s' * (len(servers) != 1)}"
+    return f"{count}: {', '.join(servers)}" if servers else count
 
 
 def describe_exceptions(outcome: Outcome, variables: ServerVariables) -> list[str]:

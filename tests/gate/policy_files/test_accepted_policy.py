@@ -124,7 +124,7 @@ def test_a_trusted_project_file_cannot_be_changed_to_get_the_user_s_own(
         name = path if change == "edit" else path.with_suffix(".toml")
         name.write_text(FORWARD if change == "edit" else 'schema = 1\ndefault = "forward"\n')
 
-    with pytest.raises(ConfigError, match="was trusted and is changed or gone"):
+    with pytest.raises(ConfigError, match="was changed or removed after you trusted it"):
         load()
     assert load(is_started_by_agent=lambda _: False).policy.default == "forward"
     distrust_file(state, str(path))

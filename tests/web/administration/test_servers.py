@@ -53,7 +53,7 @@ def test_a_server_that_only_the_record_says_to_run_is_not_running(
     write_events(tmp_path, Record("server_started", 1.0, "files", "1", {"server": {"pid": 1}}))
 
     assert '<span class="chip dull">not running</span>' in client.get("/servers").text
-    assert "No gate on this machine has this server now" in client.get(SERVER).text
+    assert "No gate on this machine is using this server now" in client.get(SERVER).text
 
 
 def test_calls_of_a_server_and_its_tools_are_counted(client: Client, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_the_requests_of_a_rule_are_listed_and_none_is_chosen(client: Client, ga
     assert f'value="{second}" disabled>' in text
     assert "checked" not in text
     assert 'value="approve"' not in text
-    assert "No request of this rule" in client.get(f"{PATH}?rule=other").text
+    assert "No request that this rule holds" in client.get(f"{PATH}?rule=other").text
 
 
 def test_the_confirmation_shows_every_argument_of_what_is_decided(

@@ -52,7 +52,10 @@ class ClaudeApprovals:
             return "you rejected this project server in Claude Code"
         if self._all or entry.id in self._approved:
             return ""
-        return "a project server that you have not approved in Claude Code; to approve it, use --rewrite"
+        return (
+            "a project server that you have not approved in Claude Code; "
+            "with 'thoughtgate wrap --rewrite', Claude Code asks you about it"
+        )
 
 
 def is_trusted_folder(search: Search) -> bool:

@@ -214,7 +214,7 @@ class Play:
         self._say(f"\n{number} of 4. {title}")
         if more:
             self._say(more.rstrip("\n"))
-        sys.stdout.write("Press Enter to go on. ")
+        sys.stdout.write("Press Enter to continue. ")
         sys.stdout.flush()
         if not os.read(sys.stdin.fileno(), 4096):
             raise PeerGone("the terminal was closed")

@@ -59,7 +59,7 @@ def stop(
 ) -> None:
     """Refuse calls within a second, at every gate that shares the store, until 'thoughtgate resume'.
 
-    Calls that already run are not interrupted. Held calls cannot be approved.
+    Calls that are already running are not interrupted. Held calls cannot be approved.
     """
     actions = StopActions(find_store(config))
     if list_:
@@ -73,8 +73,8 @@ def stop(
     order = actions.stop(scope, name, reason=reason.strip(), by=identity())
     back = "--all" if scope == ALL else f"--{scope} {name}"
     lines = [
-        f"Stopped {visible(order.target)}: every gate that shares the store refuses it within a second.",
-        f"Calls that already run are not interrupted. To go on: thoughtgate resume {visible(back)}",
+        f"Stopped {visible(order.target)}: every gate that shares the store refuses the calls within a second.",
+        f"Calls that are already running are not interrupted. To accept calls again: thoughtgate resume {visible(back)}",
     ]
     write_report(order_object(order), lines, as_json=json_)
     if scope == SERVER:

@@ -102,7 +102,7 @@ def _refuse_changed_trust(loaded: Loaded, state: str) -> None:
     problems = [
         Problem(
             "",
-            "was trusted and is changed or gone; restore it, or run: thoughtgate trust, or:"
+            "was changed or removed after you trusted it; restore it, or run: thoughtgate trust, or:"
             f" thoughtgate trust --remove {shlex.quote(path)}",
             path,
         )

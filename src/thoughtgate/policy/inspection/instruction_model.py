@@ -20,7 +20,7 @@ from thoughtgate.policy.inspection.words import SHORT
 DEFINITIONS: Final = "definitions"
 CONTENTS: Final = "contents"
 MODELS: Final = (DEFINITIONS, CONTENTS)
-HARD_AT: Final = {DEFINITIONS: 0.9, CONTENTS: 0.65}
+HARD_AT: Final = {DEFINITIONS: 0.75, CONTENTS: 0.65}
 """Sum of weights from which a passage is clear."""
 IN_ARGUMENTS: Final = "#in arguments"
 """The feature that tells arguments from results, which have the same weights."""

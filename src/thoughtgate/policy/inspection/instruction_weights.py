@@ -6,588 +6,673 @@ Each line has a weight and the features that have it, two spaces between them.
 from typing import Final
 
 DEFINITIONS: Final = """
--0.211  #first #model
--0.186  #first #talk
--0.177  #bias
--0.166  #care
--0.165  #first #secret
--0.162  #in text #open
--0.149  valu
--0.148  e g  the server
--0.146  x0 .. 0
--0.142  such as
--0.141  an
--0.137  {
--0.134  do not  personal data
--0.133  #in parameter #trigger
--0.132  #known thing
--0.129  by .. user
--0.128  #use #user  page
--0.127  or  unless
--0.126  ^ use
--0.125  : "  pass
--0.123  #in parameter  #known secret
--0.121  #form #in text  #identifier #in text  get the
--0.12  #first #give  }
--0.119  #in text #known secret  include
--0.118  "  #about #first
--0.117  #obey #you  ^ alway  permission .. the  step
--0.116  #about
--0.112  com  example :
--0.111  #care #secret  http .. com  write
--0.11  #in parameter #returns
--0.109  #first #harm
--0.108  ^  ^ pass  e mail
--0.107  header
--0.106  #care #in text  #in text #no  : 0  add  before you
--0.104  #in text #known thing  plain  such
--0.103  cannot  password  prefer  sign  use
--0.102  ^ system  del  other tool  tell .. user
--0.101  #their #trigger
--0.1  #open #user  ^ prefer
--0.099  action  width
--0.098  ^ show
--0.097  #known model  against  call this
--0.096  #form #telling prior  chang  com /  cursor  not
--0.095  #before #in text  a note  bitte
--0.094  of .. to
--0.093  pass .. the
--0.092  #open #talk  ^ start  resource
--0.091  #first #obey  #form #personal  #in text #known use  x0 `
--0.09  #first #user  #model #user  ^ "  customer  hello  of .. server  tool of  unless the
--0.089  #excuse #first  ^ set  did  see  when you
--0.088  #no #personal  ^ example  language
--0.087  #divert #in parameter  creat  for the
--0.086  can
--0.085  #first #office  ` x0  and .. a  path  usuario
--0.084  #first #their  #returns #say  als  give
--0.083  #first #personal  #form #identifier  cannot be  information  out .. and  use this
--0.082  #known use  description  file .. a  keys  only  search
--0.081  0 :  ^ `  a  an .. a  as .. x0  uma  verify
--0.08  #discredit #use  #excuse #telling prior  #office #telling rules  a .. on  before  item  user agent
--0.079  ^ call  data  element
--0.078  #consent #user  #in text #not harm  bucket  error
--0.077  #param #trigger  #thing #trigger  between  than  type  ह
--0.076  #forced #say  #obey #thing  mcp  previou
--0.075  #in parameter #quoted  a .. and  caller  exact  if .. is  remov  specific
--0.074  #before #consent  dem .. muss  per  requir  this .. tool  use .. tool
--0.073  #first #take  #no #not harm  #not harm  #office #telling prompt  #secret #silent  ^ path  edit  g  sign in
--0.072  #consent #take  #obey #returns  #returns #their  other .. of  prompt .. the
--0.071  #in text  ^ read  a message  never  the page
--0.07  #in text #not obey  #no #not obey  #not obey  ` curl  is sent  must  return by  see http  syntax  test
--0.069  #give #telling ignore  app  conversation  like  list  set  the .. cannot  the .. environment  the .. unless  user .. this  you .. a
--0.068  #address #secret  a password  between .. and  exampl  for  is .. the  muss der  one .. the  role
--0.067  #first #telling prior  #form #secret  #in parameter #then  #known thing #telling ignore  change  important  resourc  you
--0.066  #ask #first  ^ requir  a .. a  another  get  instead  response  return .. of  start
--0.065  #take #telling prior  0  bot  current  graph  request .. with  sent  you must  zero
--0.064  #care #thing  #in parameter #known secret  ^ create  are  as .. are  b  it in  list the  of .. page  post  project  so .. the  stor .. the  tell .. to  visible
--0.063  #in text #use  #known personal #silent  application  extract  install  respect  stag  template
--0.062  #first #self  ' '  ^ ask  a .. user  any .. this  as x0  the .. current  the name  uses  x0 .. for
--0.061  " :  #before #identifier  #known self #telling prior  #known thing #model  allow  asks the  file to  iso  prefer .. over  rechnung  redact  the .. keychain  time .. the  to .. for
--0.06  #care #in parameter  #in text #not give  #no #secret  #please #use  ^ check  ^ whether  an .. with  browser  check .. the  done  empty  if  process  return  search query  sha  support  this is  x0 :
--0.059  ^ each  after  code .. a  default  is written  issu  reset  single  tool .. this  त ह
--0.058  #before #then  #first #thing  #in parameter #own parameter  #in text #thing  ^ translate  and is  before .. tool  of .. as  of this  omitt  tell the  when .. a
--0.057  #form #trigger  #office #telling ignore  ^ hidden  call .. before  is .. by  on .. for  read .. of  send .. mail  short  world
--0.056  #about #telling rules  #address #in parameter  #no #returns  #rank #telling prior  ^ sucht  a .. before  are .. from  event  git  release  sentry  sucht  the chat
--0.055  #known self #telling rules  #known use #trigger  #office #returns  ^ '  ^ print  a single  cross  for example  log  muss  read .. before  recall  the .. user  within
--0.054  #first #no  #known self  #returns #secret  ^ data  benutzer  by the  mention .. the  name of  on a  one time  open  out  query  save  set the  whether to  x  yaml  त
--0.053  #about #telling file  #address #in label  #ask #returns  #thing #whole  ^ execute  ^ verify  a .. without  background  city  fact  organization  relat  relevant  style  tabl  the plan  to .. to  user and  you can
--0.052  #first #form  #form #telling rules  #returns #self  #secret #talk  #trigger #you  ^ what  an image  call .. first  client .. the  confirm  eine  execut  for .. with  mention .. user  must .. with  participant  the .. graph  to .. id
--0.051  #divert #give  #known self #telling prompt  #model #telling prior  #open #say  #own parameter #telling ignore  #take #telling reset  ^ get  developer  find the  plac  prompt injection  reset the  the .. file  used to  what .. user  when a
--0.05  #consent #first  #consent #form  #in parameter #known model  ^ return  ^ תאריך  a .. message  and .. to  docker  let  miss  of .. conversation  on .. and  org  precedence over  typed  תאריך  “  ”
--0.049  #not say #trigger  #returns #thing  = 0  ^ query  ^ reset  before .. other  collection  config  each  search the  show .. of  the project  upload a  use .. when  whether
--0.048  " "  #duty #known thing  #first #rank  #in text #known model  #telling prior #you  ' ignore  and .. data  chat  is .. in  of .. in  org /  override  the .. default  the test  they .. it  to .. or  «  »
--0.047  #before #use  #duty #in parameter  #in output  #in text #known talk  #say #secret  : use  before .. it  default to  guide  is miss  path to  schema  support .. and  to .. default  tool .. server  user for  will be  必
--0.046  #about #you  #consent #telling prior  #form  #form #not use  #in text #known user  #returns #whole  add a  cost  for password  only .. allow  or .. x0  pull request  the .. by  use it  x0 .. url
--0.045  #about #telling harm  #excuse #use  #form #then  #in parameter #known use  #in parameter #param  #their #use  / docs  : no  ^ upload  ^ write  a .. of  a json  content .. file  fetch  in .. so  invent  must .. the  only .. user  take precedence  the .. agent  the .. to  the recipient  user .. in  uses the  weather .. city  written
--0.044  #ask #user  #open #trigger  ^ decod  ^ run  complete  form  instead of  is .. is  object  the .. if  the result  use .. a  when  with .. user
--0.043  #care #not use  #form #quoted  #trigger #use  ^ appli  ^ search  ^ secret  a .. agent  a .. as  a .. in  compare  how  it as  kubeconfig  precedence  private  pull  service  such .. x0  the new  user .. a  with a
--0.042  #before #duty  #before #open  #before #telling ignore  #care #user  #give #obey  #identifier #in parameter  #known user  #office #take  #quoted #telling prior  #returns #you  ^ leave  a pull  against the  as .. and  chang .. the  command  messag  name .. the  provid  provide  return .. the  send it  such .. and  that is  the id  the service  the tool  tool .. you  url
--0.041  #quoted #take  are return  character  consulta  http .. org  output  personal  should be  the .. should  to the
--0.04  #divert #open  #in text #returns  #rank #take  #then #use  : '  : http  a .. for  all .. a  decod  description .. the  exist  file  take a  the server'  use .. for
--0.039  #about #telling ignore  #first #param  #rank #telling reset  a .. against  alert  are kept  detail  example com  id  its .. in  not .. or  place  system prompt  tell  to an  upload .. file  use .. or
--0.038  #before #purpose  #divert #thing  #divert #trigger  #every #talk  #first #you  #known talk  #rank #telling ignore  ^ sign  ^ take  ^ the  based  generate  ids  of .. from  secret  the .. any
--0.037  #model #telling rules  #returns #talk  #talk #telling rules  ^ adds  ^ support  access to  alway  avant  convert  data .. a  job  of .. service  or .. 0  stor a  the .. configur  the database  thread  unless .. is  use .. before
--0.036  #excuse #form  #give #harm  ]  a .. optional  a .. question  as .. for  directly  encod  ignor  in .. by  in .. github  look .. a  need the  not need  notification  own  pas  review  stop  text :  translate  user .. for  whenever
--0.035  #ask #trigger  #known take #use  #known use #user  #no #param  #quoted  #take #telling rules  / example  : `  ^ file  ^ name  ^ scan  a .. the  a session  already  and .. 0  as data  describe  field  hide  if .. has  is .. from  mask  return .. with  run a  runs .. of  set .. of  show .. a  this .. by  trace  updat
--0.034  #open  #personal #returns  #quoted #you  #telling ignore #trigger  / www  connection to  content .. a  context .. the  documentation  don't  find .. a  format code  is .. server  show the  the .. point  to .. repository  www
--0.033  #about #form  #care #no  #self  #telling rules #thing  alway .. to  are not  create a  group  of .. and  return .. 0  set .. the  structure  the .. first  the .. policy  the search  time  will
--0.032  #give #own parameter  #param  #take #telling file  ` for  a .. its  a .. that  a user  les  need .. of  use .. user  user has  using the
--0.031  #before #not give  #harm #self  #in parameter #known thing  #known thing #no  #quoted #returns  ^ repository  access .. the  block  by id  can be  configur  contain  instruction  io  it .. a  repository name  the .. for  unless .. user
--0.03  #about #param  #before #you  #consent #talk  #every #telling prior  #first #whole  #give #thing  #returns #telling prompt  #telling prior #use  ^ extract  ^ no  endpoint  file .. to  map  of .. it  queri  range  send .. a  source  take  the .. never  using  when .. are
--0.029  #divert #forced  #no #thing  ' or  ^ fetch  do .. use  first and  must be  not return  on .. page  repository owner  slug  text .. is  the .. says  the connect
--0.028  a .. from  a .. is  a .. it  in .. file  key is  never .. the  to .. file  where
--0.027  " }  #care #duty  #form #take  #in text #take  #in value  #known give #no  #self #talk  ^ add  a .. or  name  not use  path .. the  search for  send an  the .. app  think  this .. be  url .. the  version  { "
--0.026  a .. id  address  again  call .. the  explicit  get a  knowledge graph  new .. in  node  this .. user  to .. model  to .. of  token  with .. name
--0.025  #form #param  #in label  #returns #take  #telling others #then  a specific  commit  enter  file .. in  in .. 0  of .. or  the response  tool for
--0.024  #excuse #user  #first #say  #forced #trigger  #harm #telling rules  ask the  handle  kubernet  password .. to  path .. file  record .. the  return the  secret .. the  specifi  to .. it  what to
--0.023  #before #no  #excuse #returns  #model #self  #no #telling rules  #obey #user  #office #talk  #others #then  / ssh  ^ generate  a .. repository  a .. with  a github  be .. in  before `  github repository  input  leave  request to  the query
--0.022  #duty #then  #quoted #use  all .. of  and return  environment  in .. format  notion  or .. from  that .. user  that the  you should
--0.021  #ask #open  #duty #thing  #form #open  #purpose #use  #returns #silent  knowledge  the .. page  tool when  use .. you
--0.02  #consent #thing  #first #silent  #form #known use  #purpose #quoted  #self #thing  #talk #user  a .. x0  appli  connect  contain the  coordinat  need .. the  new  start a  to return
--0.019  #about #secret  #forced  #form #telling ignore  #obey #use  : /  ^ update  and .. in  docs  only .. the  use .. instead
--0.018  #consent #their  #no #self  asks  injection  name .. and  string
--0.017  #first #then  #form #obey  #form #returns  #identifier #thing  #no #telling ignore  #param #quoted  #take #telling ignore  :  a .. page  for .. the  list .. the  markdown  price  runs  specific page  the .. asked
--0.016  #about #take  #model #returns  #telling ignore #thing  #use #you  ^ gets  as .. or  click  configuration  of .. 0  one  read .. the  the .. url  the theme  theme
--0.015  #about #model  #duty #you  #every #open  #excuse #own parameter  #talk #telling prompt  : {  ^ maximum  check  date  file .. the  maximum  message  or a  parameter  rather  rather than  specific .. by  ssh /
--0.014  #before #quoted  #every #returns  #say #talk  #thing #user  analysi  match  show  this server
--0.013  #in parameter #telling prior  #in text #purpose  / api  be  do .. the  key .. the  label  to a  use .. to  wait
--0.012  #purpose  / /  in the  refer  refer to  the .. or
--0.011  #every #quoted  #excuse #param  #harm #say  #personal #secret  a new  mail  private key  the .. it  the file  user .. to
--0.01  ` and  access  adds a  alway .. the  as it  have  of .. of  user
--0.009  #about #thing  #about #use  #before #give  #first #please  #first #use  #returns #use  ^ do  en
--0.008  #forced #in text  #telling file #telling prior  ^ all  ^ http  reject  the .. be  the current
--0.007  #consent #duty  #form #known give  #no #not give  #not give  ^ creat  ^ it  account  array  not .. to  os  perform  text  title
--0.006  #divert  #say #then  #use  ^ render  before .. to  entiti  mention  sets  should .. the  the .. must  the .. own  the text
--0.005  #in text #please  on .. the  optional  the .. of  with
--0.004  get .. a  with .. and  you need
--0.003  #consent #every  #give #in text  #in parameter #telling rules  #known give #use  #returns #telling prior  0 .. request  ^ list
--0.002  #duty #telling others  #identifier #you  #in parameter #office  a .. to  to use  when .. is
--0.001  #consent #open  for a  the .. with  webhook
-0.001  #consent  #self #telling rules  all  call  filter  over  the .. the  を .. ま
-0.002  #address #use  #in value #take  #office #trigger  one of  the .. g  user is
-0.003  #duty #own parameter  #identifier #use  ^ if  a .. e  a .. http  part of  your own
-0.004  #before #user  #duty #no  #every #say  #every #user  #form #give  #form #no  api  record  result
-0.005  #about #every  #every #others  #take #user  from the  scan  the .. a  the .. key  update
-0.006  #excuse #thing  #form #own parameter  #in parameter #known talk  #no #their  #silent #use  an .. to  github  logs
-0.007  #in text #user  #personal #use  #their #user  ^ weather  is a  rule
-0.008  #consent #in text  #no  #office  #own parameter #trigger  ^ full  prompt  session
-0.009  #address #first  #divert #identifier  #duty  #every #personal  #own parameter #param  #returns #trigger  #telling unasked #user  cloud  from  human  is kept  run the  the .. return  the .. step  to  use `
-0.01  #give #say  #identifier #telling file  #in text #secret  #in text #telling harm  #model #param  #say #you  are .. to  database  need to  run
-0.011  #every #telling ignore  #in text #known take  #in text #self  #personal #say  #self #use  #trigger  ^ open  search .. the  the .. x0
-0.012  #give #no  #known take #user  0 0  creat a  flag  need .. be  the .. given  the .. has
-0.013  #every #obey  #give #office  #office #quoted  #returns  #say  #secret #trigger
-0.014  #no #please  #silent #thing  by .. the  forward .. to  up to
-0.015  #about #no  #every #in text  #in text #not use  #take #use  ` tool  ask  card  may  present  report  the .. from  you are
-0.016  #every #no  #form #talk  #identifier #then  #model #telling file  #no #telling unasked  file and  table  the user'  user'
-0.017  #every #self  #known take  #telling others #thing  also .. the  model :  of .. are  target  token .. the  with .. of
-0.018  #every #param  #every #their  #lasting  #obey #say  #take #whole  ^ content  need  of .. the
-0.019  #duty #whole  #in text #you  #model #obey  0 and  agent  as .. of  if the  line  read  the .. secret
-0.02  #no #trigger  #returns #telling file  ^ before  a `  but  from .. or  in  it is  known  they .. to
-0.021  #about #identifier  #every #telling file  #form #thing  #identifier #obey  #own parameter #take  #self #telling ignore  and  and .. x0  find  n  null  same  the .. argument
-0.022  #every #telling prompt  #in parameter #thing  #param #telling file  / x0  ^ only  an emoji  as .. the  assistant :  into  operation  to .. the  word
-0.023  #about #trigger  #duty #others  #form #harm  #lasting #thing  [  content  room  the other  what the
-0.024  #harm #personal  #no #not use  #not use  #own parameter #returns  #talk #thing  #telling others #trigger  ^ stor  come  content .. the  e  for .. host  ignore .. instruction  in .. text  is .. and  metric  the .. work  the user  to run
-0.025  !  #duty #identifier  #in text #their  before .. the  forward  github token  host .. this  noth  of .. by  ssh  up a  which
-0.026  #first #telling rules  #in text #telling title  #known give  #self #trigger  #self #whole  #telling rules #you  #then #user  #trigger #user  <  hour  instruction and  of .. is  that .. to  value
-0.027  #before #telling prior  #talk #trigger  #telling prompt  ^ find  dans  once .. the  send a  this to  use .. as  well
-0.028  #give #self  #identifier #known give  #identifier #say  #office #others  #others #talk  #quoted #thing  #self #telling reset  #talk #then  and .. not  return .. data  suggest  the .. server'  the .. them  the agent  tool .. the
-0.029  #address #no  #before #others  #duty #telling keep  #identifier #trigger  #known thing #use  #model #quoted  #others #trigger  #then #thing  from .. and  generat  given  google  home  json  safe  the  whatsapp  while
-0.03  #ask #in parameter  #every #telling others  #first #others  #give #open  #open #telling prior  *  ^ draw  draw  for .. a  has .. the  history  si  tool return  with .. that
-0.031  #duty #every  #every #known thing  #excuse #harm  #harm #telling harm  #harm #use  #in parameter #obey  #please  #say #trigger  #secret #telling ignore  #silent #telling keep  #telling file #you  all .. the  etc /  inspect  list .. and  server
-0.032  #every #you  #give #talk  #harm #in parameter  #harm #no  #no #office  #rank #trigger  #silent #trigger  #thing  #trigger #whole  ^ suggest  a chart  copy  id rsa  internal  it  line .. the  list .. in  list .. of  not .. this  parent  please  rsa  run `  side  ssh .. rsa  sync  the .. all  the .. chart  the .. line
-0.033  #address #excuse  #duty #harm  #forced #take  #in parameter #telling file  #in text #telling unasked  #known thing #user  #self #user  #then #whole  0 .. of  content from  then
-0.034  #address #trigger  #discredit #give  #duty #trigger  #every #known give  #first #telling ignore  #model #whole  #office #telling title  #own parameter #talk  #param #whole  #rank #returns  #telling prior  #telling title  a .. query  of the  other  person  the .. chat  this tool  track  writ .. file
-0.035  #discredit #no  #divert #others  ^ any  ^ inspect  a repository  and .. list  expression  load  of .. session  store  the same  two
-0.036  #about #others  #about #quoted  #duty #forced  #identifier #telling prior  #in text #personal  #in text #silent  #known give #user  #model #secret  #telling file #then  #telling file #use  #telling ignore  ^ format  ^ writ  call .. this  call `  confirmation  csv  file .. read  gather
-0.037  #every #take  #excuse #give  #in text #talk  #no #open  #office #user  #own parameter  appear  built  do .. for  each .. the  example .. the  find a  in `  is to  old  term  the .. read  the .. token  this  until  with .. to
-0.038  #before #telling quiet  #first  #identifier #office  #model #personal  a number  download  it .. that  it .. with  name are  of .. includ  of `  photo  sans  up .. the
-0.039  #before #param  #duty #give  #every #whole  #excuse #then  #harm #in text  #harm #talk  #in label #then  #model #rank  #no #take  #others #you  ^ 0  ^ evaluat  and .. that  hidden  its .. to  to .. as
-0.04  #address #before  #before #harm  #consent #personal  #divert #every  #every #give  #excuse  #in parameter #user  #no #quoted  #talk #telling prior  #telling unasked  / etc  >  ^ para  a document  and .. what  appear in  built in  evaluat  namespace  the .. on  the .. this  those .. the  time in  usuário
-0.041  #about #open  #address #form  #harm #then  #in parameter #silent  #others #secret  #talk #use  #telling harm #user  #telling prior #then  ? d  el .. de  first .. the  from a  it .. not  or .. to  question  the .. directory  there  un  use .. and  what  what it
-0.042  #about #user  #duty #take  #duty #talk  #in text #telling prompt  #model #telling models  #office #telling prior  #others #thing  #personal #talk  #quoted #telling others  code  decode .. follow  emoji  follow :  forward the  number  of a  someth  the .. setting  upload the  your
-0.043  #before #in value  #before #secret  #every #rank  #every #trigger  #param #secret  #then #you  ^ number  ^ safe  a file  and .. the  belong  d =  it has  it says  pem  request  text of  the .. before  the .. like  the content  the line  thing
-0.044  #care #returns  #consent #trigger  #duty #obey  #excuse #telling rules  #in parameter #please  #in text #then  #model #take  #not say #silent  #quoted #say  #quoted #whole  and .. them  as .. a  first  last  owner  package  preview  search .. in  tool .. it  with .. it  и
-0.045  #harm  #identifier  #in parameter #model  #in parameter #use  #no #not take  #no #then  #not take  #telling prior #trigger  #then  @  ^ prior  a text  and .. it  best  instruction .. the  list .. repository  of .. repository  of .. sort  quietly  read a  the .. messag  the person  there'  this .. need  ~
-0.046  #about #known give  #excuse #trigger  #give #telling keep  #in text #telling models  #known personal #take  #no #own parameter  #office #thing  #own parameter #whole  #rank  does  dump  filesystem  is .. for  people  reviewer  share  without
-0.047  #before #known give  #before #model  #consent #quoted  #duty #user  #first #open  #give #in parameter  #identifier #others  #in text #telling obey  #in text #telling others  #lasting #use  0 /  ^ generat  chart .. is  delete  keep the  or .. of  question .. the  say that  send .. the  tool is  user .. the  with .. or
-0.048  #before #every  #identifier #own parameter  #identifier #take  #obey #telling obey  #open #personal  / ?  before the  des  disregard  it .. be  of what  otherwise  prompt for  root
-0.049  #duty #their  #every #in parameter  #give #please  #give #telling rules  #in text #lasting  #known give #own parameter  #telling ignore #user  #telling keep #trigger  #telling prompt #you  ^ make  answer .. the  be .. to  compar two  eht .. eht  env  image  is  lookup  message .. to  submit  the .. address  the .. and  the .. your  the conversation  to .. a  treat  under the
-0.05  #before #telling file  #every #excuse  #give #their  #in text #trigger  #no #not say  #not say  #own parameter #telling prior  #say #thing  a date  as .. e  desk  dies  etc  for .. before  from .. the  in .. time  mirror  not be  of .. other  operat  repository
-0.051  #form #use  #in value #whole  #known give #then  ^ renam  do .. this  ignore .. e  ignore as  letter  message .. of  of ~  payment  previou .. the  renam  the .. store  x0 [
-0.052  #every #telling harm  #harm #obey  #thing #use  a .. sort  lo  of .. a  return a
-0.053  #excuse #in text  #in parameter #whole  #not give #user  #param #personal  #personal #user  #secret #then  #secret #use  #take #thing  ^ your  copi  holiday  holiday .. country  if .. user  is .. as  now  pick  pods  public .. country  public holiday  team  this .. as
-0.054  #before #please  #harm #office  #in text #param  #secret #you  #telling prior #user  ^ ignore  may be  return .. current  that  the .. under  writ  x0 .. the
-0.055  #ask #give  #discredit #not use  #every #form  #own parameter #personal  #telling harm #then  ^ to  evil test  from .. to  has .. to  so .. can  that .. was  to .. 0  were  ~ /
-0.056  #before #their  #give #take  #give #user  #personal #trigger  0 .. the  ^ also  code in  of .. team  region  sort  station  text .. the  the .. mcp  the .. tool  the rule  their
-0.057  #discredit #others  #identifier #model  #model #own parameter  #say #telling obey  #silent  #take  : x0  ^ in  delet  hex  http .. 0  if .. the  info  obey  profile  quality  runs .. query  the .. you  why
-0.058  #consent #give  #consent #obey  #give #silent  #known thing #telling prior  #quoted #then  #telling ignore #their  #telling models  ^ first  archive  asking  consider  radio  the .. server  the owner  to this  window
-0.059  #every #use  #in text #not say  #lasting #secret  #not give #open  #own parameter #use  #telling harm  #telling role  ?  all tool  answer  approval  document  for .. 0  mail .. and  make  partner  the .. session  wallet
-0.06  #every #thing  #in text #own name  #own name  #personal #their  #please #take  #quoted #user  #telling role #you  #telling rules #user  #then #trigger  ^ target  dnes  eht dnes  force  includ  is .. be  made  no .. a  resu  resu eht  send message  up  with .. tool  пользователю
-0.061  #  #ask #consent  #discredit #telling others  #duty #office  #duty #telling file  #duty #telling prior  #no #telling keep  #their #thing  ^ public  and .. as  and .. of  bank  by  current .. a  if .. asks  in a  in this  it .. as  list .. project  the .. up
-0.062  a namespace  collect  dna  draft .. to  eht .. dna  even .. the  from .. text  generat a  to http  word in
-0.063  #discredit  #every #known take  #first #identifier  #in text #telling later  cooki  in .. repository  na  part  permission  setting  sh  sh |  the .. most  the `
-0.064  #consent #telling harm  #divert #user  #give #telling others  #harm #model  #in value #secret  #own name #trigger  been .. the  by .. date  du  in .. namespace
-0.065  #no #say  #returns #telling others  #telling obey  a .. by  a team  and .. name  content of  do  it .. to  newest  other .. server  star  tool as  work .. the
-0.066  #address  #identifier #user  #model #thing  #own parameter #user  the .. but  this one  use the  об  об этом  этом
-0.067  #duty #excuse  #in parameter #open  ^ as  ^ optional  ^ when  a .. request  apply  current .. in  diagnostic  el  every  font  hand .. the  named  new name  of .. call  on .. it  slow  the model  the password  them .. the  would
-0.068  #consent #telling unasked  #harm #trigger  = =  and .. one  and pass  bash  http :  split  word .. the
-0.069  #address #every  #discredit #office  #divert #returns  #in parameter #no  #in text #telling file  #please #telling prior  #telling rules #whole  #whole  a project  be .. the  even  limit  open .. the  reason  the .. is  the .. their  them  turn  w
-0.07  #forced #use  #harm #please  #others #use  from .. server  to it
-0.071  #about #then  #address #then  #give #known take  #in text #telling reset  #in text #telling role  #open #then  #their #then  0 .. to  decode and  multiple .. a  prior to  recommend  the repository  told  trust  when the
-0.072  #divert #you  #give #secret  list .. request  no .. and  of  para  put  this .. is
-0.073  #give #personal  #no #use  #telling prior #telling reset  helper  hold the  its  pdfs  не
-0.074  #before #obey  #before #personal  #before #whole  #consent #harm  #duty #secret  #param #take  #personal #take  #telling reset  merg pdfs  school  send  the .. data
-0.075  #consent #model  #in parameter #others  [ x0  branch .. a  branch .. repository  conversa  di  elif  feld  list .. namespace  pend  pods .. a  return .. time
-0.076  #address #duty  #address #known give  #give #others  0 .. x0  example /  in .. to  it .. it  need not  you have
-0.077  are .. in  direction  is .. its  pods in  take the  this .. are  to .. by  with .. the
-0.078  #about #duty  #obey  #rank #user  #self #telling prior  #user #you  ^ keep  and .. is  been .. to  converter
-0.079  #in text #office  #in value #thing  #telling others #use  connector  count  count .. a  persona  return .. in  the .. connector
-0.08  #excuse #secret  #open #silent  #self #you  #telling others  request of  setup  ten  was
-0.081  #others  #secret #take  #telling prior #whole  away  example  nc
-0.082  #in text #telling keep  ^ other  and .. on  are .. and  count word  country  on  phase  to .. example
-0.083  #telling reset #telling rules  #use #whole  auch  is not  search code  to .. with  with the
-0.084  #identifier #secret  #identifier #whole  #office #then  #telling ignore #telling prior  #user  enc  hold  http .. example  im  powershell  the .. as  too
-0.085  #duty #rank  #excuse #in parameter  #identifier #telling others  #secret #their  compar  due  of 0
-0.086  #consent #say  #their  #user #whole  also  box  by .. or  clos  order  way
-0.087  #give  #in text #own parameter  #own name #use  even when  five  has  leak  they are
-0.088  #form #user  #no #you  begin  call .. with  incl  these  und
-0.089  #form #in value  #give #known personal  #personal #you  a .. do  enc x0  list .. a  time .. a  you .. for
-0.09  full  in .. and  ip
-0.091  #discredit #in text  #in text #telling rules  #others #returns  #talk  a .. 0  of .. tool
-0.092  =  ^ compar  its .. is  y
-0.093  #address #quoted  #give #model  rate limit  reference
-0.094  #about #give  #before #returns  #every #model  #telling prior #telling rules  #telling prompt #whole  das  the .. are
-0.095  #known user #open  #model #then  #telling file  in .. the
-0.096  #ask #say  #give #in value  #identifier #in value  #model  ^ speak  car  not .. user  point .. or  speak  speak .. text  speak a  x0 x0
-0.097  : the  department
-0.098  #known give #take  assistant .. the  choice  daer  value of
-0.099  #every  about  read .. file
-0.1  #in parameter #you  #model #trigger  #open #their  #open #use
-0.101  #model #no  code .. the  evil  the .. in  x0 .. x0
-0.102  #identifier #quoted
-0.103  #address #harm  #secret #telling file  #telling ignore #telling rules  are to  merg  note  senha  texto
-0.104  #telling agreed #user  decode  in .. is  under
-0.105  #obey #then  been
-0.106  ^ #  as  head  send .. request
-0.107  #in parameter #their  along  it with
-0.108  #divert #in text  #in text #rank  #in text #say  #telling quiet  to .. user
-0.109  c  found in  tag
-0.11  #consent #no  #no #telling quiet  #secret  host
-0.111  gb gur  those
-0.112  ^ count
-0.113  found  public
-0.114  #about #address  #telling file #thing  lla
-0.115  #obey #please  #personal  #talk #whole  #telling rules
-0.116  chart  d
-0.117  #give #identifier
-0.118  #before #thing  #you  `  der
-0.119  ^ pod  reply
-0.12  #address #in value  are .. be  naq .. gur  the assistant  入
-0.121  found .. the  x0 =
-0.122  #give #use  #in parameter #take  the .. prompt
-0.123  #in text #telling quiet  0 x0  t  whatever
-0.124  ^ merg  and the  has been  x0
-0.126  ^ image  ^ tail  it .. the  tail
-0.127  keep
-0.129  #in text #obey  gb  o  que
-0.132  #before #in parameter
-0.134  la  tool  us
-0.137  #secret #thing  our
-0.138  #give #then  ^ <
-0.14  #no #silent  this .. the
-0.141  #telling keep  assistant
-0.144  here
-0.148  #every #secret
-0.151  #every #identifier
-0.154  #no #user  0 .. 0  prior
-0.155  #in parameter #personal  they
-0.156  # 0  0 #  naq  weather
-0.159  #address #give
-0.164  #in parameter #secret  、
-0.175  find .. by
-0.18  zu
-0.19  ^ x0
-0.192  #in text #model
-0.193  i
-0.194  to be
-0.218  #silent #user
-0.225  get weather
-0.23  #in parameter #talk
-0.292  eht
+-0.193  "
+-0.192  #first #talk
+-0.185  #first #model
+-0.182  e g
+-0.174  #care
+-0.173  by .. user
+-0.17  ^
+-0.167  #first #secret  ^ alway  an
+-0.166  do not
+-0.163  #identifier #in text
+-0.158  #in text #open
+-0.154  eine
+-0.153  personal data
+-0.152  such as
+-0.15  #known model  #use #user
+-0.146  to .. to
+-0.144  pass
+-0.143  #no #personal  such
+-0.139  #in text #known secret  permission .. the
+-0.138  can
+-0.137  the server
+-0.136  #in text #no  a note
+-0.132  #obey #you  ^ prefer
+-0.131  mention .. user
+-0.13  #about #first  #known secret  #obey #telling prior  {
+-0.129  other tool
+-0.128  #model #telling prior  http .. com
+-0.127  #open #user  x0 .. 0
+-0.126  error  or
+-0.125  #form #in text  before
+-0.123  empty  unless
+-0.122  be .. in
+-0.12  #care #in text  prefer  use
+-0.119  #in parameter #returns  you .. a
+-0.117  #first #give  #known thing  service  sign
+-0.116  #care #secret  #their #trigger  add  cannot  mention .. the
+-0.115  get the  include
+-0.114  #in parameter #trigger  attempt
+-0.113  customer  the .. get  valu
+-0.112  page  using  write
+-0.111  example :  tell .. user
+-0.11  ` x0  call this  com  }
+-0.109  #give #obey  step
+-0.108  0
+-0.107  #in text #known model  when you
+-0.106  before you
+-0.105  #first #obey  ^ use  mcp  my  per
+-0.104  #about  #model #user  character  once  the tool
+-0.103  #form  header
+-0.102  #no #secret  #obey #thing  get
+-0.101  #divert #in parameter  #their #use  ^ `  can't  stop
+-0.1  #before #identifier  did  tool of
+-0.099  : 0  ^ example  x0 `
+-0.098  action
+-0.097  #in text #known thing  and .. a  com /  of .. server  this .. user
+-0.096  #open #telling rules  data  see http  task
+-0.095  #consent #user  ^ pass  are  g  information  thread
+-0.094  #bias  #forced #say  #returns #secret  a .. on  object  prefer .. over  tell  uses
+-0.093  a .. in  for the  role
+-0.092  #first #their  ^ show  e mail  stag  support  use .. tool  مع
+-0.091  #about #telling rules  #office #telling rules  : '  bitte  case  to .. id
+-0.09  #excuse #telling prior  #first #harm  #returns #their  no .. the  prompt .. the
+-0.089  git  match .. the  of .. as  of .. to  one  only .. the  organization  respect
+-0.088  #before #open  #first #office  ' ignore  0 :  previou
+-0.087  #first #personal  #give #telling ignore  ^ "  be  only  sign in  verify  width
+-0.086  #consent #duty  #known obey  #open #talk  ' '  ^ system  a .. a  allow  an .. a  current  runs  the chart  zero
+-0.085  #divert #say  #first #user  exampl  name of  sent
+-0.084  #excuse #first  ^ set  event  must  requir  set  start
+-0.083  #before #in text  #in parameter  #known user  a  after  as .. x0
+-0.082  #in parameter #quoted  a message  after the  content .. a  exact  keys  request to
+-0.081  #before #consent  #in text #known user  : `  edit  pass .. the  plain  search
+-0.08  #discredit #use  #returns #say  ^ url  is sent  password  see  that .. user  uma  with .. name  yaml
+-0.079  " "  #known use  ^ the  ` curl  not  system  text as
+-0.078  #first #param  #form #identifier  #in text #known use  #in text #take  ^ run  creat  element  log  not .. to  of .. conversation  one .. the  record  release  unless the  up the  within
+-0.077  #form #personal  #in output  #rank #telling prior  ^ emite  command  del  emite  script  specific  with .. only
+-0.076  #ask #user  #no #returns  ^ path  ^ support  a .. before  application  benutzer  config  secret
+-0.075  the server'
+-0.074  #address #secret  #consent #take  : "  already  list  you must
+-0.073  #about #telling file  a password  before .. it  hello  to read  two number
+-0.072  #form #secret  #identifier #please  ^ call  ^ check  conversation  short  single  una  updat  user has
+-0.071  #about #you  #in text #not harm  #obey #returns  ^ data  ^ start  ^ whether  asks the  consulta  dem .. muss  encod .. the  know  like  path  that the  कष
+-0.07  #address #in parameter  ^ requir  call .. the  file to  search the  syntax  this conversation
+-0.069  #no #not harm  #not harm  #office #telling prompt  / ssh  before .. tool  language  relevant
+-0.068  #consent #form  #in text #use  #own parameter #telling ignore  #returns #self  #returns #thing  / docs  app  bot  chang  enough  model  parameter  read the  reset  resource  return .. of  the page
+-0.067  ^ print  caller  is .. is  post  «  »
+-0.066  #in parameter #own parameter  #known talk  a .. or  alway  are kept  change  if .. is  muss der  omitt  other .. of  out .. and  resourc  return .. as  show .. of  text .. a  than  tool .. server  tool .. this
+-0.065  #form #telling prior  #no #telling rules  ^ return  as .. or  bank app  between .. and  call .. first  decod  read .. before  so .. the  user for
+-0.064  #identifier #no  #known user #use  ^ '  ^ ask  ^ create  ^ query  ^ translate  ^ vor  how  iso  need the  or a  out  vor dem  x0 .. for
+-0.063  #in parameter #known thing  by the  extract  ignor  notification  support .. and  tell .. to  to .. file  to an
+-0.062  #forced #trigger  #talk #telling rules  #trigger #you  ^ hidden  ^ secret  ` `  ` and  in .. app  in the  nur  return by  to .. for  use .. for  user agent
+-0.061  #form #trigger  #known self #telling rules  #then #use  between  if  read .. of  relat  this server  ticket  where  xml
+-0.06  #first #rank  #in parameter #known secret  #not say #trigger  #office #returns  are .. from  cannot be  graph  into  redact  so .. you  the .. fail  toujour  x
+-0.059  #secret #talk  den  file .. a  for  is .. the  is written  of .. in
+-0.058  " :  #every #take  #first #thing  an image  beginn of  call .. before  not .. them  on .. for  the .. if  the .. url  to .. it  to .. or  use this
+-0.057  #ask #first  #care #not use  #every #telling prior  #in text #secret  #rank #telling ignore  #secret #silent  = 0  a .. as  a .. its  collection  create a  for .. with  of .. page  think  to the
+-0.056  #before #telling ignore  #first #take  chart .. an  contain  execut  invent  of .. or  overrid  record .. the  remov  set the  should be  test  url .. the  who  x0 .. hello
+-0.055  #known use #user  #no #telling prior  adds .. number  as .. and  cross  dem  project  the .. current
+-0.054  #before #known thing  #in text  #telling ignore #trigger  ^ adds  a .. so  against  as data  be .. 0  install  provide  queri  run .. on  sentry  usuario  whether to
+-0.053  #ask #returns  #in text #known talk  #known thing #model  / www  a .. against  a .. and  cursor  default to  if a  mail  muss  text .. is  the .. agent  when .. a  www
+-0.052  #excuse #returns  #first #form  #in text #not give  #in text #not obey  #no #not obey  #no #others  #not obey  #param #trigger  ^ each  ^ execute  ^ password  als  file  for example  name .. the  personal  schema  send .. mail  tabl  the .. cannot  titl
+-0.051  #returns #talk  / config  can be  chang .. the  check .. the  endpoint  fiscal  in .. file  pas  stay  to .. default  upload a  use .. or  user .. a
+-0.05  #about #param  #divert #give  #form #param  #known thing #telling ignore  #returns #whole  compare  must .. with  on .. the  request .. with  this .. a  user .. in  what to  ह
+-0.049  #about #self  #give #thing  #in parameter #known model  #param #use  ' or  ^ read  ^ review  a new  another  ask .. user  generat .. password  in .. so  on a  one time  process  style  text :  the project  the url  version
+-0.048  #about #secret  #no #whole  as .. not  instead  pull request  the .. configur  the .. default  the .. has  to .. in  user .. for  user .. this
+-0.047  #address #in label  #in parameter #param  ^ decod  before .. other  bucket  city  docker  encod  must be  only .. user  own  search for  show .. a  stor .. the  the .. any  to .. model  trace
+-0.046  #care #thing  #give #telling file  #identifier #thing  #no #telling ignore  : /  a .. user  a pull  at .. of  back  browser  example com  for password  job  logg  on .. and  ssh /  the .. after  the .. graph  use .. when  vat  with a
+-0.045  #form #telling ignore  #returns #silent  :  a .. message  analysi  commit  find the  issu  of .. from  org /  prompt injection  return .. 0  this .. by  title  typed  user and  whether  you can
+-0.044  #consent #first  #duty #returns  #first #self  #first #telling prior  #form #not use  #office #take  #quoted #use  of .. name  plac  private  rather  rather than  sent to  with .. user
+-0.043  #every #office  #form #give  #form #telling rules  #give #harm  #in parameter #known use  #please #use  #quoted #you  #take #telling rules  : http  ^ fetch  generate  key is  list the  pull  the .. ssh  the .. unless  the chat  the new
+-0.042  #excuse #form  #identifier #purpose  #quoted #returns  #returns #take  #take #telling file  a .. for  when .. are
+-0.041  #consent #thing  #no #obey  #open #trigger  #returns #you  #talk #user  : [  : no  ^ take  ask the  click  configur  for .. the  is .. from  maximum  open  password or  upload .. file  use .. you  weather .. city  त
+-0.04  #about #returns  #before #use  #care #user  #duty #silent  #model #telling rules  #telling ignore #thing  ante de  any .. this  as x0  enter  it in  messag  path to  several  stor in  take  the current  to .. only  use .. before  with `
+-0.039  #about #take  #about #thing  #ask #open  #first #you  #in text #thing  ^ get  ^ store  a .. that  add a  description .. the  directly  exist  save  the .. never  the recipient
+-0.038  #divert  #obey #telling rules  #personal #silent  ^ write  is .. server  precedence over  this is  “
+-0.037  #known use #trigger  #talk #their  ^ repository  do .. use  is return  isn't  it as  not .. or  not use  page .. the  provid  repository name  that you  to .. before  variabl
+-0.036  #before #care  #no #self  #open #say  #param #thing  #telling rules #thing  ^ credential  ^ scan  a .. without  byte  connect to  documentation  fetch  or .. are  read .. the  response  type  user .. and
+-0.035  #care #no  #duty #you  #first #no  and is  convert  first and  get a  is .. not  javascript  of this  text
+-0.034  #first #say  #in text #purpose  #purpose #use  #returns #use  access .. the  duration  kubeconfig  path .. file  secret .. the  the .. by  the test  time .. the  user .. to
+-0.033  #care #duty  #consent #every  #duty #known thing  a .. with  a user  and  as .. for  clear  e .. address  org  send an  stor a  the .. of  what .. user
+-0.032  #consent #their  #returns  ^ upload  ` as  all .. a  describe  email  ids  instruction  les  set .. of  to .. repository  { "
+-0.031  #personal #returns  #purpose  /  ^ only  account  and .. 0  format code  need .. the  never  new  of an  only .. allow  place  summary  take precedence  the .. environment  when .. in
+-0.03  #before #you  #care #give  #care #known thing  alert  credential .. the  detail  don't .. the  it .. and  or .. from  the .. page  the id  tool for
+-0.029  #take #telling prior  ^ add  ^ name  a single  a specific  before .. to  docs  keyword  miss  participant  the .. command  unless .. is  written
+-0.028  #care #consent  #care #open  #give #param  #in value  #model #use  ^ output  a .. question  an .. request  based  fact  http .. org  in .. format  instead of  number .. 0  of .. of  the .. should  to return  use it
+-0.027  #before #quoted  #no #thing  #take #telling reset  ^ all  a .. to  asks  chat  confirm  mail address  need .. of  of .. it  on .. page  pdf  runs .. of  system prompt  will be
+-0.026  #every #obey  #identifier #in parameter  #known thing #no  ^ don't  ^ if  ^ open  before `  knowledge  path .. the  precedence  query  return  the .. must  whenever  x0 .. and
+-0.025  #before #purpose  #say #secret  #telling prior #use  ^ list  and x0  connect  default  for a  knowledge graph  open a  outside  source  the .. policy  unless .. user  you
+-0.024  #first #then  : use  ^ extract  ^ include  for this  one of  return .. with  the .. file  the connect  translate  when  work  x0 :  必
+-0.023  #about #model  #care #form  #every #in text  #in parameter #silent  #office #talk  #rank #take  ^ http  ^ result  a .. repository  a .. time  a github  as .. are  by id  client .. the  form  github repository  specifi  to .. of
+-0.022  #every #talk  #first #whole  #form #office  #identifier #use  #known take #use  #param  / id  ^ appli  ^ generate  ^ gets  discover  the .. asked  treat  up to
+-0.021  #duty #thing  #form #known use  #open  #secret #then  0 `  b  ignore  it for  take a  tool when  use .. user
+-0.02  #every #say  #excuse #use  #in text #known give  #model #returns  / /  a .. id  at  contain the  done  grep  in .. by  key .. the  name  never .. the  show the  the .. says  then
+-0.019  #about #talk  #divert #thing  #in text #whole  address  an http  the query  they .. it  uses the
+-0.018  a .. agent  each  of .. query  private key  sms  that .. in
+-0.017  #consent  #first #silent  #first #use  #form #no  #open #secret  ^ what  a .. the  alway .. the  for .. and  injection  the .. first  the .. point  use .. the
+-0.016  #ask #trigger  #before #silent  #before #user  #every #returns  #in parameter #known obey  #in text #known personal  #known secret #no  #own parameter #then  #thing #whole  = "  ^ no  complete  don't  id  must .. the  the .. each  the .. itself
+-0.015  #harm #say  #self #use  #telling unasked #user  ^ search  full .. of  should .. the  that is
+-0.014  #divert #trigger  against the  description  handle  run the  the .. one  token .. the
+-0.013  #give #you  #others #telling others  #quoted  all  and .. to  content .. file  show  user  when a
+-0.012  #in text #returns  #personal #secret  are .. to  el  run  stor  time
+-0.011  #take #use  #then #you  0 character  is set  mcp server  optional  the text  the value
+-0.01  #consent #in text  #every #quoted  #form #returns  appli  default is  notion  the .. token  to 0
+-0.009  #before #duty  #divert #use  #duty #no  #in text #known take  access  find .. a  other .. this  result .. the
+-0.008  #every #others  #give #known thing  #personal #user  #telling prior  #thing #trigger  ignore .. instruction  made  prompt  scan  should  the .. it  with
+-0.007  #forced  #identifier #take  #param #telling file  #quoted #telling prior  #talk #then  '  0 .. request  a .. of  and return  are not  list of  mention  the .. app  to a
+-0.006  #rank #returns  and .. as  get .. a  important  list .. the  wrong
+-0.005  #first #telling file  #self #thing  #telling quiet #user  #trigger  adds  and .. at  the .. to  the plan  unit
+-0.004  #form #harm  #give #own parameter  #telling rules #you  ` in  in .. to  this .. to  what the
+-0.003  " }  #excuse #then  #give #no  #in parameter #telling file  #known take  #secret #trigger  #silent #telling prior  #thing #user  do .. this  http  the .. with
+-0.002  #duty #quoted  #harm #no  #self  ^ file  second  the .. for  you need
+-0.001  #obey #user  / aws  a .. e  node  output  use `
+0.001  #about #harm  #every #open  #no #not give  #not give  #say #telling prior  |
+0.002  #excuse #user  #form #take  ^ send  use .. to
+0.003  #duty #use  #not give #user  #not say #user  and .. for  do .. the  from the  is  the .. text
+0.004  #every #first  #form #model  from  of .. the  search .. the
+0.005  #duty #whole  #form #in parameter  ^ full
+0.006  #about #in text  #form #obey  #give #take  #obey #use  #own parameter #say  #telling file #use  #trigger #use  #use #you  card  sets
+0.007  #no #their  #say #you  das  includ  so that  that .. to
+0.008  #form #self  #others #trigger  #say  #say #then  entiti  find  input  when .. is
+0.009  #about #every  #duty #their  #model #self  ^ creat  branch  is .. for
+0.01  #address #use  #telling file #telling prior  is kept  now  the .. its  the .. the  x0 .. the
+0.011  #consent #quoted  #in text #self  #model #office  [  ^ find  de  is .. to  not tell  session  suggest  warning
+0.012  #every #give  #excuse #in text  #give #in text  #in parameter #user  #then #whole  ^ it  or .. the  term
+0.013  #every #self  #excuse #thing  #identifier #model  #known take #user  #no  #param #secret  which
+0.014  #before #every  #in parameter #telling prior  #model #personal  are .. in  would
+0.015  #duty  #model #param  #own parameter #trigger  #param #then  instruction .. the  request
+0.016  #excuse #own parameter  #give #their  #in text #please  #returns #telling file  #take #whole  ask  do  environment  the user
+0.017  #give #returns  #others #thing  #use  ^ 0  also .. the  delet  target  to .. the
+0.018  #ask #in text  #identifier #returns  #others #secret  #own parameter  #take #thing  ^ before  ` tool  by .. the  check
+0.019  #first #telling ignore  #in parameter #thing  #others #use  #telling others #thing  do .. tell  patient  safe
+0.02  #duty #user  #forced #give  #telling ignore  en  model :  to
+0.021  #before  #duty #own parameter  #in text #telling harm  #lasting  a repository  copy  noth  put  team  that .. be  the same  this session
+0.022  #before #others  #personal #talk  #telling ignore #telling prompt  #telling prompt  human  if the  imag  inspect  newest  to .. a
+0.023  #about #trigger  have  is .. in  list .. in  run .. the
+0.024  #in text #trigger  #known personal  #silent  as .. of  in `  not .. for  ssh .. rsa  the last  you .. the
+0.025  #model #whole  flag  id rsa  rsa  text to  the .. argument  with .. for
+0.026  #consent #open  #duty #telling others  #every #param  #every #telling others  #office #thing  #say #thing  #self #whole  aws  base  context  generat  github  latest  of .. session  read a  repository  send a  their
+0.027  #in text #you  #please  #secret #telling prior  download  of .. are  the .. all  the model  value
+0.028  #divert #known thing  #excuse  #harm #in text  #in text #their  #in text #then  #own parameter #take  are .. as  same
+0.029  #give #in parameter  #no #office  #no #telling unasked  #talk #trigger  store
+0.03  #divert #identifier  #harm #talk  #office #whole  / x0  do .. for  env  of .. is  the user'  user'  while
+0.031  #every #telling file  #in text #not use  #secret #their  content .. the  content from  in  need  order  other .. tool  room  the .. this  without
+0.032  #about #give  #about #known give  #every #you  #in text #user  #known give #use  #rank  ^ inspect  explicitly  format  send  the .. line  your
+0.033  #about #open  #before #talk  #first #others  #in parameter #office  #take  ^ format  consider  the `  to run
+0.034  #discredit #no  #model #secret  #office #trigger  #own parameter #thing  afterward  all .. the  and .. have  and .. the  aws /  belong  password .. the  return a  table  to it  what  window
+0.035  #before #telling prior  #duty #trigger  #in text #talk  #no #trigger  ^ number  and pass  cloud  it is  the .. messag  the latest  up a
+0.036  #before #not take  #duty #others  #harm #obey  #in text #personal  #in text #telling title  #office #others  #office #their  #self #telling reset  0 .. of  api  appear  before the  find a  in .. x0  please  session .. the  with .. it
+0.037  #address #talk  #first #open  as .. the  machine  the other
+0.038  #address #excuse  #ask #telling ask  #known give  #open #telling ask  #then  and .. x0  first  github token  kindly  owner  read  right  übergeben
+0.039  #about #excuse  #ask #telling prior  #give #telling others  #in parameter #whole  #open #telling prior  #own parameter #telling file  #take #user  a date  expression  gather  in a  it .. that  people  search .. in  share  writ
+0.04  #address #trigger  #consent #trigger  #divert #others  #identifier #known give  #no #not use  #not use  #secret #use  #secret #you  a .. query  asking  document  each .. the  for .. before  ist  package  the .. return  the .. you  the person
+0.041  #ask #in parameter  #duty #telling keep  #give #please  #identifier #others  #in text #telling models  #obey #say  #others #own name  #telling others #trigger  #their #thing  ^ in  a text  approval  evaluat  label  last  of .. other  profile  that  the .. request  to .. with
+0.042  #address #before  #every #known give  #in text #telling others  #lasting #thing  #no #open  #own parameter #secret  and .. by  are .. by  cdn  it .. the  line .. the  send .. the  which the  with .. in
+0.043  #address #identifier  #before #say  #duty #forced  #in text #lasting  #known give #user  #own parameter #please  #take #you  0 and  >  ^ any  a question  added  best  both  cooki  dies  of .. has  other  present  the  the .. chart  user explicitly  with .. to
+0.044  #before #telling quiet  #consent #telling agreed  #form #own parameter  #give #model  #give #telling quiet  #known thing #telling prior  #thing #use  #trigger #user  a file  as .. in  be .. as  etc /  http .. 0  is .. with  namespace  the .. explicitly  the .. like  tool `  up  what .. the  with it
+0.045  #before #telling file  #duty #model  #form #quoted  #give #quoted  #give #telling prior  #harm #personal  #identifier #obey  #in parameter #no  ^ a  chart .. is  decode .. follow  for all  home  list .. of  pem  to .. 0  you .. and
+0.046  #known thing #user  #no #you  #not give #open  ^ [  call .. and  need to  side  text .. the  the .. most  the .. store  the .. that  this tool  those .. the  with .. of  word .. the  zu übergeben
+0.047  #before #secret  #duty #obey  #give #office  #give #silent  #in text #quoted  #office #telling title  #others #you  #personal #use  #talk #telling prior  #telling prior #trigger  #telling title  ?  ^ your  hint  notice  text of  the .. them  were
+0.048  #about #address  #about #duty  #duty #identifier  #excuse #telling rules  #harm #use  #in parameter #obey  #known thing #talk  #model #telling models  and .. one  built in  confirmation  from .. and  hex  holiday  in .. repository  it  part of  public holiday  the .. export  the line  ~ /  и
+0.049  #before #trigger  #every #thing  #forced #take  #self #telling ignore  ^ generat  ^ public  and .. it  does  instruction and  region  tax  the .. owner  the .. server
+0.05  #every #excuse  #form #whole  #known thing #take  #known thing #trigger  #open #use  #talk #use  metric  photo  question  until  ~
+0.051  #consent #give  #excuse #give  #give #others  #harm  #in parameter #please  #model #rank  #telling harm #user  #trigger #whole  ^ optional  agre  archive  attach  call  eht dnes  evil test  forward the  http .. test  of .. team  word
+0.052  #param #take  / etc  ^ make  ^ to  and .. of  code in  do .. user  generat a  its  non  on .. it  rate  the .. up  use .. as
+0.053  #consent #obey  #duty #talk  #in value #whole  #lasting #use  #telling file #then  #telling prompt #you  a .. do  for .. a  home directory  hook  of .. call  para  the .. read
+0.054  #divert #every  #every #own name  #identifier #trigger  #office #user  #telling models  answer  as .. e  delete  hand .. the  http :  in .. time  line  list .. and  message .. of  or .. to  seed  the .. address  the .. x0  their .. and  this  to .. them  use .. and
+0.055  #ask #form  #give #secret  #others #talk  #telling rules #whole  bank  be .. to  compar two  eht .. eht  emoji  info  obey  prompt for  replac  tool .. is  with the  في
+0.056  #care #telling others  #discredit #others  #give #trigger  #harm #please  #in text #telling rules  #no #take  #silent #telling keep  but  internal  is to  message .. to
+0.057  #before #own name  #identifier #secret  #thing  and .. on  from .. the  need .. be  packag  star  the .. session  the .. so  true
+0.058  #duty #give  #every #in parameter  #in parameter #model  #own name #returns  0 .. are  every  from .. text  http .. example  make  name are  of .. a  of .. repository  of ~  permission  up .. 0  when .. the
+0.059  #before #known give  #every #model  #every #rank  #identifier #then  #in text #office  #known thing #personal  #not use #telling prior  #office #telling prior  #telling agreed  #then #thing  : x0  away  etc  image  number  otherwise  pods  with .. and
+0.06  #address #duty  #duty #every  #duty #secret  #in text #silent  is .. as  it .. in  quality  reason  station  the .. but  the .. from  to .. so  told  word in
+0.061  #model #quoted  #no #telling keep  #no #then  #own parameter #talk  #quoted #user  #their #user  ^ do  ^ when  count  list .. tool  may be  stat  submit  sync  wallet  with .. true  x0 .. x0
+0.062  #before #please  #divert #you  #every #form  #no #own parameter  #please #take  #say #trigger  #telling unasked  and .. what  code  file .. read  has .. to  it .. as  its .. to  radio  recommend  register  sans  sh  shell  so .. can  the .. server'  them as
+0.063  #duty #harm  #in parameter #use  #in text #telling obey  #in text #telling prompt  #no #not take  #not take  #please #say  <  e envie  filesystem  from .. server  im  is a  setting  what it
+0.064  #duty #office  #give #user  #open #then  #silent #trigger  ? d  built  d =  desk  it has  multiple .. a  to this  tool is  trust
+0.065  #discredit  #harm #in parameter  #quoted #telling others  / ?  ^ stor  a team  and .. list  da  five  for .. to  in .. of  it to  list .. request  present .. the  the .. work  you were
+0.066  #before #their  #consent #telling harm  #give #personal  #in text #telling reset  #own parameter #returns  #param #whole  #telling others #you  #user #you  / credential  ^ non  is .. and  the content  the conversation
+0.067  #in text #own name  #known thing #own parameter  #own name  #telling others  figur  runs .. query  sh |  ten  x0 [
+0.068  #care #returns  #form #you  #their  0 0  a namespace  from .. to  if .. the  reply  when the  why
+0.069  #discredit #telling others  #form #thing  #in text #not say  #not say #silent  #personal #their  #quoted #then  #telling ignore #user  ^ as  ^ where  for .. 0  its .. is  list .. namespace  mail .. and  mirror  previou .. the
+0.07  #every #known take  #identifier #telling prior  #in text #own parameter  #no #not say  #not say  #others #returns  #telling prior #whole  #telling reset  and .. be  and .. them  direction  du  letter  named  pdfs  the .. tool  the repository  to .. as  too
+0.071  #before #returns  #give #identifier  #harm #office  #in text #telling keep  #telling obey #user  #whole  ^ first  dnes  example  merg pdfs
+0.072  #before #obey  #known give #then  #own name #trigger  #personal #trigger  #telling ignore #telling prior  preview  reviewer  tag  the .. your
+0.073  #give #talk  #telling others #use  #then #trigger  ^ target  a .. request  by .. date  dans  if .. asks  of  of a  setup  shell .. the
+0.074  #address #known give  #in parameter #open  #model #thing  #their #then  drop  example /  in .. and  limit  list pods  of .. by  pick  pods .. a  server  the .. were  this .. as  und  छल  छल .. द  द श  प छल  श
+0.075  #consent #silent  #duty #excuse  #duty #self  #form #user  a .. by  assistant .. the  is not  it .. not  pend  the .. and  the .. left  to .. example
+0.076  and .. not  hold the
+0.077  #telling harm  a project  all tool  bash  current .. in  even .. the  of `  payment  pods .. namespace  sort by  the owner  this one  with .. the
+0.078  #in text #param  #telling harm #then  a document  does not  is .. be  prior to  the .. time  this .. is  to http
+0.079  #ask #give  #own parameter #whole  = =  as .. to  current .. a  extra  on  order is  that .. was
+0.08  #before #param  #divert #in text  ^ ignore  branch .. a  branch .. repository  if .. user  json  the assistant
+0.081  #about #then  #address #every  #address #quoted  #address #then  #first #returns  #lasting #secret  #model #own parameter  0 .. x0  =  come  has  of .. tool
+0.082  #duty #take  #excuse #secret  #in text #telling later  #in text #telling unasked  be .. the  by .. of  decode and  it with  sort  to .. by  tool as  you .. for  не  об  об этом  этом
+0.083  #give #known take  #harm #trigger  #known thing #use  #talk  conversa  it .. it  it .. to
+0.084  #self #you  ^ keep  compar  count word  country  force  nc  report  school  slow
+0.085  #own parameter #personal  #own parameter #telling prior  #user  0 .. the  as .. a  it .. be  known
+0.086  #telling prompt #whole  even when  is .. its
+0.087  #  #office #then  0 /  by .. this  list .. a  openai  point .. or  request of  return .. in
+0.088  #before #harm  #duty #telling prior  #identifier #user  #in parameter #others  #in value #thing  #user #whole  0 .. to  by .. or  call .. with  choice  collect  e  font  helper  the .. mcp  with .. or
+0.089  #consent #harm  #no #say  #personal #take  #telling role #you  department  dna  speak .. text  speak a  the .. their  à
+0.09  #duty #rank  #telling agreed #user  about  connector  recovery  the .. connector
+0.091  #before #whole  #discredit #in text  #divert #user  #talk #whole  answer .. the  the .. in  the .. prompt  the password
+0.092  #duty #telling file  #every #use  #open #silent  #returns #telling others  #telling obey  [ x0  a chart  been  host  partner  phase  send .. request  the .. data
+0.093  #address #harm  #known personal #take  begin  by  converter  evil  found  incl  the .. as  use the  y
+0.094  #own parameter #use  #telling reset #telling rules  box  in this  leak  search code  senha  way
+0.095  #forced #use  count .. a  rate limit  them .. the
+0.096  #no #quoted  #telling prior #telling reset  enc  gb  powershell  report .. of  with .. tool
+0.097  #in parameter #you  #in text #telling file  ^ with  clos  found in  gb gur  head  not be  the .. is
+0.098  #before #personal  #identifier #quoted  #obey #please  #rank #user  #telling prior #user  as  they  time .. a  you have
+0.099  #before #in parameter  #form #in value  #others  #personal #you  #self #telling prior  auch  ip  shown
+0.1  #excuse #in parameter  #identifier #in value  #no #telling quiet  #telling role  #use #whole  gur .. gur  in .. is  these  x0 x0
+0.101  #before #model  #consent #say  #in value #secret  #no #use  #open #their  ^ count  are .. and  content of  enc x0  has been  so
+0.102  #known user #open  #obey  ^ speak  full  speak
+0.103  #harm #model  #telling prior #telling rules  #then #user  lo
+0.104  #first  #own name #use  are .. be  even  open .. the
+0.105  #own parameter #user  0 x0  ^ #  due  need not  of 0  out .. the  part  reference
+0.106  #in text #say  #in text #telling role  ^ merg  assistant
+0.107  #in text #rank  ^ compar  apply  the .. are  this .. are
+0.108  #address #in value  #consent #model  #give #use  #model #take  ^ other  daer
+0.109  ^ pod  and the  la  read .. file  they are
+0.11  #model #no  are to  das .. der  hold  turn
+0.111  #obey #then  #telling file #thing  #telling marker  #you  found .. the  tail
+0.113  #give #in value
+0.114  #identifier #telling others  merg  naq .. gur  them
+0.115  #consent #telling unasked  elif
+0.116  #in parameter #their  #no #user  #secret  #secret #take  lla
+0.117  #identifier #whole
+0.118  : the  car  texto
+0.119  #give  #known give #take  #telling rules  ^ tail  take the
+0.12  public  us
+0.121  #in text #telling quiet  code .. the
+0.122  #every  #personal  `  and .. name  not .. user
+0.123  #no #silent  ssh
+0.124  #telling file  #telling ignore #telling rules  #telling quiet  x0 =
+0.126  *
+0.127  #in parameter #take  choose
+0.128  c  decode  no .. and  o
+0.13  #first #identifier  #model #trigger  #secret #telling file  ^ image  and .. is  der  in .. the  this .. the
+0.131  d  those  value of
+0.133  also
+0.135  #address #in text  #model
+0.136  @  along
+0.137  #before #thing
+0.138  0 .. 0
+0.139  #address  #in parameter #personal
+0.14  keep  que  t  x0
+0.141  #consent #no  chart  入
+0.142  #model #then
+0.143  des  tool
+0.146  #give #then  #secret #thing  to .. user
+0.147  #in text #obey  whatever
+0.148  was
+0.15  #silent #user
+0.151  #give #known personal  here
+0.155  net
+0.156  #address #give
+0.158  naq  under
+0.159  i
+0.161  #telling keep
+0.162  ^ <
+0.163  zu
+0.165  prior  weather
+0.166  our
+0.167  find .. by
+0.171  #every #identifier  #in parameter #secret
+0.173  、
+0.175  to be
+0.177  #every #secret
+0.178  return .. time
+0.181  # 0  0 #
+0.182  note
+0.193  #in text #model
+0.197  ^ x0
+0.222  get weather
+0.251  #in parameter #talk
+0.352  eht
 """
 
 CONTENTS: Final = """
--0.256  #bias
--0.198  ^ agent
--0.192  x0 :
--0.167  server
--0.161  use
--0.158  ^
--0.152  ignore
--0.151  previou
--0.149  data  docs
--0.143  @ example  commit
--0.142  #no
--0.139  forward
--0.133  ^ you
--0.132  hr
--0.13  #form
--0.127  ask
--0.126  #office #telling prompt  reach
--0.125  you .. assistant
--0.124  #take #telling rules
--0.122  not
--0.12  http .. com
--0.119  ich
--0.118  #care  #no #secret  your .. and
--0.117  html  is .. of
--0.115  is the  sie
--0.113  ?
--0.112  an  high  io /  model  type
--0.111  #no #not give  #not give  a .. a  newsletter  service
--0.11  example com  minut  system prompt  web
--0.109  a
--0.108  : a
--0.107  com /  it to
--0.106  #before #use  #form #telling ignore  #model #self  the agent
--0.105  ^ add  can  setting
--0.104  #secret #telling prior
--0.103  #duty #user
--0.102  three
--0.101  override
--0.1  automatically  mcp  updat
--0.099  #model #thing  instruction  send  send .. to
--0.098  ssh
--0.096  please .. this  स
--0.095  for a  invitation  script  to .. to
--0.094  #obey #self  * *  how  packag  the .. below
--0.093  : `  command  remote
--0.092  bot  to .. com
--0.091  hash  in .. the  the assistant  。
--0.089  public key
--0.088  ^ the  and forward  as well  june
--0.087  #obey #telling ignore  ' ignore  0  ask for
--0.086  ^ only  ignor  is .. on  me  previou .. the  shown  the .. before
--0.085  #before #user  correo  date  node  را
--0.084  clear  d  if  the .. may  x0 /
--0.083  #model #telling rules  #obey #telling rules  eva  hi  show
--0.082  ^ ssh  credential  for  pytest  the .. instruction  the previou
--0.081  ^ '  ^ example  certificate  horn example  send .. the  unit
--0.08  by .. to  id .. x0  may  to our
--0.079  #trigger  = mail  bis .. 0  friday  in .. page  letter
--0.078  #consent #user  #harm #self  #returns #user  host  npm  vault
--0.077  ^ please  ^ x0  article  web page
--0.076  #quoted #telling ignore  ^ from  agent  http .. lumenwork  iban  ignoriere
--0.075  `  eggs  key  tell
--0.074  #in arguments  #no #please  #rank #telling ignore  : how  @ horn  ^ we  bar  it .. to  prompt
--0.073  #telling file #telling prior  in  such
--0.072  #office #self  #office #telling rules  #please #secret  ] {  ai assistant  id =  localhost  sent
--0.071  #about  ' hello  ^ line  ^ next  ^ track  section
--0.07  #telling ignore #trigger  : http  do .. about  instruction '  old  system .. 0  the .. form
--0.069  #before #telling ignore  developer  jobs  lindholm  once  please send  to .. call  w
--0.068  ' you  a user  copy  dev  e .. x0  instruct  lang  red  to disregard  with .. id  提
--0.067  #personal #use  ^ note  a .. http  api key  expir  install  the .. should
--0.066  ^ in  a txt  github  how .. you  http .. github
--0.065  #form #telling rules  #self #take  #telling ignore  on the  please .. your  text .. a  the .. forward
--0.064  / img  be .. to  should  sk  to .. before
--0.063  #duty #trigger  #give #open  ^ hi  example .. x0  jwt  jwt .. x0  never  team
--0.062  all previou  connection  ignore previou  novel  the .. confirm  token .. 0  track .. http  you .. a  و
--0.061  shop
--0.06  " x0  #before  #harm  @ corp  env example  first .. the  gmbh  mara  must  the .. asked  to .. its  to .. prompt  to hr  update  user .. the
--0.059  " e  #identifier #trigger  #talk #telling prior  #telling rules #user  again  am  an .. the  blog  classifier  fixed  http  password =  you .. now
--0.058  #consent #give  0 .. are  are .. assistant  hi .. the  note :  read the  the .. need  todo :  x0 .. and
--0.057  "  #give #telling rules  #identifier #self  #no #telling prior  #personal #you  #talk #thing  #talk #trigger  / etc  com  etc  etc /  id .. pub  is no  pub  si  the .. contain  the .. customer  x0 pub
--0.056  " 0  ^ assert  alle .. anweisungen  assert  before .. tool  confidential  cv  end public  the .. read  the docs  to .. as  to use
--0.055  #use  alle vorherigen  client id  don't  ignoriere .. anweisungen  name :  off  source  src  sure .. the  the .. told  told .. to  vorherigen  x0 [
--0.054  #before #thing  ^ hash  ^ kind  ^ name  between  h  remov  summarise
--0.053  #no #user  < !  address  call .. first  character  corp example  dist  instruction and  keep  linux  one  os  replac  the bot  } ]
--0.052  #before #open  / bin  0 :  please .. it  the .. ignor  the client  until the  when .. is  x0 >
--0.051  #excuse #telling ignore  #telling prior #telling prompt  ^ apiversion  ^ budget  add .. with  apiversion  apiversion :  by friday  fail  kind :  pg  ref  system .. a  the .. example  version  world
--0.05  #about #use  #discredit  #telling reset #thing  / workspace  0 .. read  ^ export  an .. text  before any  build  can be  item  just  must .. to  parcel  please .. 0  without
--0.049  #before #identifier  #consent #you  #take #telling prior  <  [ x0  as .. and  asked for  class =  docker  file .. 0  flag  has .. the  login .. example  poison  previou .. and  utm
--0.048  #discredit #user  #give  #personal #telling rules  ^ just  and .. term  attach the  how do  injection  input  is .. example  o /  the  the customer  the letter  track
--0.047  #office #returns  #office #user  #please #telling prior  #returns #use  #self #telling rules  / docs  ^ commit  ^ db  are .. the  begin public  database  mcp server  password .. the  tags  the key  the new  used  x0 ]  you know  } }
--0.046  ^ $  ^ def  add .. and  def  has approv  instruction for  library  meet note  system .. user  the contract  {
--0.045  " ignore  #about #telling rules  #divert #form  #form #identifier  #talk #telling prompt  #trigger #you  0 .. 0  0 .. password  anterior .. el  app  config  document .. 0  guide  import  lang =  reset  rule  sshd  tell .. what  us  you need
--0.044  #no #obey  #personal #self  #secret  #talk #telling rules  =  ^ const  ^ curl  and .. your  const  could  e g  el .. las  end certificate  keys  of an  path  report  table  twice  you .. the
--0.043  #ask #then  #before #quoted  #duty #then  #no #quoted  #param  #please #use  #secret #take  = en  ^ jwt  and a  connect  docs :  http .. sh  must be  nicht  the model  upgrade  usage  was .. to  x0 from  your key  في
--0.042  #about #telling file  #duty #every  #not give #personal  #take  #telling reset #whole  ^ never  ^ select  a .. and  add .. key  attack  home /  kubernet  ls  remove  then add  👩
--0.041  #about #their  #before #duty  #before #then  #quoted #returns  #secret #silent  / x0  >  ^ api  ^ meet  ^ to  after the  class  clos  for confirmation  grep  horn  redact  sum  the .. for  todo  valid  we  { }
--0.04  #excuse #harm  #no #not harm  #not harm  #say #user  / localhost  @  ^ ghcr  and to  anweisungen  example .. from  follow .. instruction  gh  ghcr  ghcr .. x0  ghcr io  hello world  here .. the  lindgren  list of  per lindgren  pin  py  the invoice  token .. token  you must
--0.039  " object  ' or  : please  ^ keep  a .. with  act as  assistant .. in  customer and  e "  img .. v  in x0  key .. api  like  object "  org /  recipe :  transfer .. 0  url =  user :  we .. a  you  перед  ह  会
--0.038  #harm #please  #self #talk  #take #telling models  $ {  / test  = 0  all .. from  api .. api  curl .. sh  earlier  invalid  previou .. from  prompt .. the  screenshot  through  token .. in
--0.037  #about #you  #before #others  #before #telling others  ' =  add  attacker  g  image /  img /  in a  io .. x0  messag  rotate  scope  shop example
--0.036  #give #harm  #identifier #telling rules  #no #not take  #no #not use  #not take  #not use  #personal #thing  #telling rules #thing  ' is  / github  / shop  [ {  ^ how  ^ import  ^ use  bitte .. sie  call the  city  eur  example :  for user  image  local  or '  prefer  t :
--0.035  " you  #consent #trigger  #form #telling reset  #obey #telling prior  #office #talk  #self #user  #take #thing  #telling prompt #user  #their #use  agent .. and  asked .. to  call .. before  database url  example .. 0  go  how to  http .. 0  instruction in  is .. model  reject  report .. to  run  svg  to .. system  treat  user .. approv  which
--0.034  #give #user  #personal #telling models  : password  ^ راهنمای  as .. i  before .. commit  forward .. to  i .. to  localhost :  medium  ms  password :  permission deni  src /  such as  tgz  the .. commit  the request  to .. or  w /  written  you commit  } <  راهنمای
--0.033  #about #personal  #telling keep #then  0 [  0 x0  = your  @ localhost  ^ #  ^ public  ^ tool  and .. are  architecture  code  cve  cve .. 0  cve 0  env .. token  file :  for .. 0  hello  in <  integrity  jpg  kind  laptop  no  replace  tell .. the  train  ts  user .. localhost  x0 .. x0
--0.032  #about #telling harm  #telling ignore #whole  #telling others #use  / head  / login  / token  : secret  ^ do  ^ run  bad  data .. x0  data :  expir .. 0  expir in  in .. 0  migration  number .. 0  proj  said  secret  short  signature
--0.031  " integrity  #before #self  #form #telling prior  #model #telling prompt  / project  0 |  ^ system  a .. that  before  begin certificate  call .. and  forward the  gateway  google  i  integrity .. x0  it as  md  port  project /  restart  security policy  tar  template  test  text  the .. earlier  your password  👨
--0.03  #before #trigger  #care #no  0 .. to  > <  [  ^ chat  ^ recipe  a .. assistant  ada  agent .. call  an attacker  api keys  chang  create  follow the  key =  make the  only "  or  postgr .. localhost  select  without .. to  you .. not  म
--0.029  #purpose  #self #trigger  #telling prompt #telling reset  / user  0 .. x0  ]  ^ she  call `  do .. anyone  forget  kernel  kernel .. 0  not .. anyone  object  office  paper  python  read  tell anyone  this .. you  v .. 0  your .. key  your api
--0.028  #about #telling prior  #please  #talk #telling ignore  / main  < x0  block  embed  hid  http .. org  indirect  prompt injection  read .. the  search  the .. e  the .. ignore  the report  use .. instead  い  く  く .. い
--0.027  " http  #identifier #take  #please #telling ignore  : send  @ x0  cli  permission  statu  در
--0.026  #about #trigger  #please #you  #self  0 .. with  : [  = data  ^ override  allow  are  branch  docs .. md  docs /  example >  fingerprint .. x0  for .. in  in this  never .. the  paid  x0 .. width  | |  } "
--0.025  " ]  #no #telling rules  #please #say  #quoted #take  #talk  : it  : none  [ "  ^ date  ^ image  ^ test  ann @  from .. where  integrity "  list .. first  none  please don't  пожалуйста  👩 💻  💻
--0.024  #care #not give  #care #please  #not give #please  #telling prior #trigger  = os  a .. 0  ai .. the  assistant .. the  at http  dialog  from  if .. is  in 0  order 0  rule .. the  this .. has
--0.023  #every #telling ignore  #give #not give  #rank #telling prior  [ ]  ^ src  are a  authentication  diff  do not  e  fall  in .. a  payload  right  the .. data  user "  user guide
--0.022  #forced #user  0 .. start  ] }  ^ die  ^ upgrade  ^ مرحبا  do .. this  latest  markdown  tell .. about  the second  x0 .. pass  مرحبا  て
--0.021  #before #obey  #please #trigger  *  : "  : ignoriere  can't  cvc  def test  order .. 0  question .. the  this mail  told
--0.02  #ask #open  #model #talk  #obey #you  / example  0 .. token  : call  : thank  ^ order  a .. page  api .. http  com .. x0  is .. and  is used  known  owasp  readme  source =  system  want .. to  width  前  🏴
--0.019  #about #ask  #discredit #telling reset  ^ env  ^ set  password .. password  project  subject :  the .. restart  the server  your .. here
--0.018  #excuse #model  #no #telling ignore  / src  ^ answer  ^ read  docx  explain  is  note to  publish  recipe  text /  x0 "
--0.017  #excuse #telling harm  #telling new #telling rules  : {  ^ owasp  als  and .. to  begin  betrachten  betrachten sie  bob  first and  from .. example  indirect .. injection  indirect prompt  key .. key  mail  metric  security  sie .. als  this .. with
--0.016  / x  ^ http  ^ |  anyone  aws  can i  log  order  two  user  why  window  |  } {
--0.015  #before #consent  : i  = =  ^ assistant  ^ thank  as a  customer  id |  name  print your  prompt .. and  token :
--0.014  #consent #model  #telling rules #trigger  ^ rotate  ` and  an .. this  and paste  dan  json  would
--0.013  #care #secret  = http  best  c  confirmation  has been  ssh x0
--0.012  #consent #take  #give #use  #give #you  #returns #telling prior  #self #telling new  #take #you  #telling reset #you  agent .. the  and .. not  asked  error :  id .. 0  key .. the  must not  sure  text .. as  the .. user  the .. was  try
--0.011  #give #whole  #secret #then  #thing  ^ error  an .. to  diese  id
--0.01  ^ docker  a .. for  please  token =
--0.009  #give #telling reset  #no #telling reset  #param #use  0 /  access  do .. tell  not tell  reviewer :  you .. to  ~
--0.008  # #  #about #say  #about #then  #give #telling prior  #no #office  ^ text  anterior  before you  do .. a  e mail  false  head  open the  private  your
--0.007  #give #telling ignore  ^ fix  detect  pull  second  skip the  to .. a  you .. an
--0.006  #about #self  #about #telling ignore  #excuse  #model #telling prior  #quoted #telling prior  0 0  fingerprint  is .. x0  mail to  node .. 0  third  user'
--0.005  #give #thing  #say #thing  #self #telling prompt  #take #use  call .. with  the .. it  }
--0.004  #about #form  #forced  : /  delete .. branch
--0.003  api .. com  api example  disabl  ops  parti  share .. with  ssh .. x0  the user'
--0.002  #forced #no  #personal #telling prior  #self #thing  / api  be  change  curl .. http  npm .. npm  when
--0.001  #duty #you  #every #you  #model #quoted  #silent  chat  password  she
-0.001  #take #their  and .. of  api .. x0  assistant  enter  home  say  the .. send
-0.002  #form #no  #form #say  bitte  non  the .. of  token  you are
-0.003  #not give #secret  #quoted #telling file  ^ end  x0 .. from
-0.004  ^ a  ^ any  it .. be  url  work
-0.005  #give #silent  export  ticket
-0.006  #consent #telling unasked  #every #harm  #personal #telling ignore  git  on 0  user has
-0.007  #give #telling models  #open #user  #telling agreed #user  approv  help  http :
-0.008  #about #before  0 .. info  and send  answer :  is .. a
-0.009  #give #take  #silent #telling keep  #telling keep #user  error  hidden  set  support  “
-0.01  #about #office  #quoted  #say #telling prior  #telling prior #then  #whole  @ lumenwork  ^ send  le  ne  tag  to .. it  von
-0.011  #before #telling rules  #model #telling ignore  #no #trigger  /  is .. 0  the .. a  them to
-0.012  #excuse #their  #identifier  : '  ^ if  and the
-0.013  #give #quoted  #harm #identifier  #param #secret  / ssh  ignora  ignora .. anterior  pass .. to  subject
-0.014  #duty  #say #telling models  #telling prior #you  can .. the  env  http .. r  out .. the  within
-0.015  #address #duty  #address #then  #form #please  #no #not say  #not say  #please #thing  #self #telling models  bisherigen anweisungen  example .. the  info  key .. x0  the .. from  travel
-0.016  #give #model  #identifier #use  auth  the .. page
-0.017  #no #you  #telling ignore #thing  #telling rules #you  #you  ^ what  account .. 0  the .. is  you answer
-0.018  #before #please  #model #no  #model #whole  #open  #quoted #say  #say #you  #telling prior #use  ^ don't  and .. this  it will  present  the repository
-0.019  #before #harm  #office  #personal #secret  @ 0  claude  only  team @  the .. must
-0.02  #take #trigger  call  dear  fill  read ~  true  v
-0.021  #address #you  #identifier #telling marker  #telling ignore #telling reset  ai  also  contribut  count
-0.022  #address #consent  #address #no  #no #then  #quoted #secret  #telling models #you  0 .. and  0 eur  < /  ^ see  above  every  owner  release  src =  to 0  up .. the
-0.023  " :  #about #address  #office #personal  #self #telling prior  :  ` with  ann  example .. and  fix  to .. the  x0 .. token
-0.024  #duty #quoted  #forced #secret  #give #telling file  #secret #you  #telling new #telling prior  0 @  are .. and  assistant .. you  will be
-0.025  #about #give  #before #returns  #duty #telling prior  #every  #harm #obey  #personal #silent  #secret #self  #talk #use  #telling prompt #telling rules  img .. io  into  package  shar  x0 x0
-0.026  " id  " style  #every #lasting  #give #returns  #give #then  #no #telling keep  #obey #quoted  #quoted #thing  ^ support  collect  full  id "  of .. and  password .. db  provide  that
-0.027  #address #self  #office #please  #personal #then  0 days  ^ hint  ahead  are .. 0  from now  now on  postgr :  query  read .. id  shell  the .. request
-0.028  #consent #discredit  #excuse #identifier  #give #identifier  #talk #user  #telling prompt  adding  author  evil test  ssh /  thank you  the .. database  with .. and
-0.029  " to  #divert #thing  #form #thing  #office #use  #returns  #secret #trigger  bin  criteria
-0.03  #about #excuse  : you  content of  curl http  environment  from .. on  has to  ignore .. previou  invoice .. 0  offer .. 0  to .. and  want you
-0.031  #before #you  #divert #give  ] http  display  end .. key  from .. the  in .. call  me the  to be  vendor
-0.032  # contribut  #address #before  #address #telling models  #consent #harm  #silent #telling prior  #take #whole  ^ security  for .. is  hint .. the  id x0  monday  my .. the  repeat  transcript  you to  your .. tool
-0.033  #address #form  #duty #talk  #form #harm  #harm #talk  #not give #telling keep  #rank #telling models  0 ]  ^ dear  card 0  click here  de 0  hinwei .. ki  line  ok .. x0  png .. x0  push  the .. answer  the .. want  the `
-0.034  #before #telling models  #duty #form  #lasting #model  #obey #use  #take #user  #telling models #telling rules  #telling reset #telling rules  / /  ^ kindly  auth .. 0  by  delete  important  of all  please .. the  re  user .. it  with .. to
-0.035  #about #take  #about #whole  #harm #thing  #obey #thing  #say #secret  #telling harm  #then  0 .. in  about the  api  github com  job  mode  open .. first  size  the content  tool and
-0.036  #divert #harm  #every #no  #telling ignore #telling prompt  #use #whole  0 .. on  and do  backup  for .. to  mention  tell .. is  this page  total .. 0  view  with
-0.037  #address #telling file  #ask  #model #their  #secret #telling rules  #silent #telling models  #use #user  0 .. style  : in  ^ return  close .. ticket  days  height .. style  img  in .. to  kindly  kindly .. the  mention this  profile  role  run `  width .. style
-0.038  #every #telling models  #say #telling later  #silent #telling quiet  #telling others  0 .. per  > assistant  do .. user  envie  this .. user
-0.039  #address #please  #duty #thing  #identifier #personal  #please #telling rules  #please #then  ' *  0 $  ^ result  a .. is  are .. this  cat  other  p  safety policy  start  stop  this .. 0
-0.04  #duty #telling models  #personal #user  #say #take  #secret #telling models  #then #whole  #user #whole  / home  : 0  = <  administrator  contact  for .. the  it .. and  must .. the  rest  root /  the .. curl  url encod  所  所 有
-0.041  #about #telling later  #give #telling quiet  #harm #model  #lasting #telling later  #not say #user  #others #say  #their #trigger  and pass  before .. answer  each .. is  example org  form  is .. with  of .. the  see .. 0  test /  the ticket  to .. example
-0.042  #address #excuse  #consent #please  #duty #returns  #give #their  #others #then  #telling file #use  / log  0 .. is  agent :  an .. die  appli  attachment  en  for the  http .. login  its  ki  ki .. die  the .. one  to .. assistant  verify
-0.043  #form #their  #lasting #say  #no #telling quiet  #telling ignore #telling models  0 .. height  all .. instruction  http .. top  into the  name .. x0  page  question  them  top /  user .. to  what .. were
-0.044  #address #telling rules  #before #no  #consent #quoted  #harm #telling ignore  #office #thing  #telling keep  #telling marker #telling prompt  #telling new  [ logo  all .. with  any other  are .. with  asistente  do  do .. to  for .. this  für  logo ]  q =  registry  scan  the .. do  to finish
-0.045  #discredit #telling ignore  #discredit #telling prior  #every #telling prior  #excuse #then  #form #returns  #form #secret  #office #secret  #personal #their  archive  archive @  if .. are  p .. p  pull request  support @  tax  the .. file  x0 .. print
-0.046  #before #telling file  #excuse #form  #form #quoted  #not say #silent  #telling harm #use  $ 0  0 .. name  all .. of  and .. that  as .. as  coding agent  hidden .. the  hint  is to  only .. the  question :  see .. the  that .. the  the question  within .. days  within 0
-0.047  #divert #personal  #duty #give  #office #telling ignore  #silent #user  #telling harm #telling rules  #telling role #telling rules  : $  ^ client  ` env  a .. b  each  ends  in maintenance  is an  is out  it .. the  maintenance  maintenance mode  now .. maintenance  policy .. 0  sh `  the .. x0  to  were asked  x0 .. io  you .. asked
-0.048  !  #discredit #office  #excuse #telling prior  #model #trigger  #say #silent  #telling others #telling prior  #telling prior #whole  #their  #thing #use  ' http  and .. its  and delete  cat ~  the task  then continue  this line  up  with .. password
-0.049  #no #telling role  #secret #telling ignore  #self #you  #take #telling role  #telling harm #telling ignore  #telling harm #telling prior  #telling marker #you  ' and  ^ total  and .. no  does  mail example  para el  process  total .. eur  you .. before
-0.05  #consent #duty  #open #silent  #telling file  #their #then  #their #user  ^ file  and .. content  bots  cat .. id  cat .. x0  dem  em  has agre  login .. x0  read this  that you  the .. now  the environment  the rest  this .. the  transfer .. the  x0 .. warn  x0 warn
-0.051  #form #take  #harm #you  #model #say  #no #say  #office #telling harm  #telling later #user  an .. example  and not  card .. 0  http .. test  human :  of .. conversation  operator  part .. the  previou instruction  style  their .. and  to .. phone  you .. been  you have  your next  指 示
-0.052  #about #user  #duty #personal  #every #silent  #model #others  #no #telling harm  #please #user  #silent #trigger  #telling new #thing  #whole #you  : great  : your  = {  call .. 0  end  of this  t =  the operator
-0.053  #duty #telling prompt  #param #self  #talk #telling models  #telling prior #thing  / i  / r  0 in  a .. e  any  as .. the  das  de .. 0  for this  l  move .. the  request .. the  safety  save  the .. you  them .. a  this is  to my  to the  user .. 0  user .. for
-0.054  #duty #say  #every #others  #every #personal  #give #please  #model #rank  #model #telling later  #obey  #open #trigger  #quoted #use  / id  : the  ^ maintainer  copilot  detail  detail .. the  does .. work  ghp  history }  hotel  im  note  obey  pay .. 0  share  thank !  u  und  what you
-0.055  #about #every  #address #office  #address #use  #every #please  #open #their  #telling agreed #thing  : olvida  : when  [ detail  and merge  call .. to  detail ]  encod  login .. the  olvida  olvida lo  score 0  sync  them .. is  thursday  取
-0.056  #duty #param  #give #personal  #give #telling new  #please #self  #self #telling unasked  #telling rules #telling unasked  : :  ^ release  ^ user  and add  and print  http .. net  release .. 0  secret |  see [  task
-0.057  #before #telling prompt  #consent #self  #every #excuse  #excuse #quoted  #harm #telling harm  #not say #open  #office #telling agreed  #quoted #then  #telling new #you  #telling prior #telling title  / 0  ^ now  and .. it  response  support .. example  the .. this  with .. for  x0 .. auth
-0.058  " "  #before #take  #before #telling reset  #harm #office  #model #use  #telling rules #then  administrator has  available  repository  style =  the date  total
-0.059  #consent #identifier  #consent #say  #secret #thing  #telling models #user  #then #you  0 and  = '  ^ description  assistant .. this  confirm the  description :  for .. x0  ignore all  need  on .. 0  please .. to  result  so .. the  srv  the .. new
-0.06  #duty #identifier  #identifier #obey  #identifier #telling file  / cache  application /  coding  env |  have been  que te  te  tell them  the .. account  | sort
-0.061  #form #you  #secret #telling role  0 .. of  ^ when  do .. the  is .. from  role =  system .. now  the .. in  with .. tool  y  こ
-0.062  #identifier #user  #office #telling marker  #please #talk  #telling marker #telling prior  #telling unasked  @ mail  ^ reveal  ^ こ  api .. in  business  deletion  erp  message  on  part  that .. was  the .. to  to http  today
-0.063  #about #talk  #consent #telling prior  #say  ^ à  asks about  env .. to  execute  file to  line .. 0  mail .. to  not .. the  please .. attach  please find  so .. can  tell .. it  when .. this  x0 #  { "
-0.064  #consent #office  #others  #telling reset  0 .. the  ^ open  a .. com  debug  decode  prod  setup  this ticket  unlock  you .. read  zusammenfassung
-0.065  #before #secret  #discredit #you  #give #telling prompt  #no #thing  #personal  > you  ^ for  answer  client =  ia  ia :  in .. by  o  open  this .. to  tmp  x0 |  有
-0.066  #  #address #secret  #before #model  #divert #model  #secret #use  #thing #you  #use #you  x0 x
-0.067  #before #say  #please #whole  #self #telling role  #telling role #you  about it  and post  e .. a  here  in your  r ?  request  the last
-0.068  #say #then  #say #trigger  0 july  agent .. this  de  des  isn't  july  les  not .. any  start .. 0  txt
-0.069  #before #office  #harm #secret  example /  machine  net /  on .. the  png  prior to  root .. x0  the .. about  this .. from  your .. to  в
-0.07  #telling role  #user  and disable  been  great  lumenwork  offer 0  style .. 0  trust  word
-0.071  #ask #their  #every #identifier  #excuse #give  #office #trigger  in the  ist  it is  meet  repeat the  the user
-0.072  #address #take  a comment  end of  her  in .. next  now  with the  x  | x0
-0.073  #give #talk  #no #telling unasked  ' :  0 is  about  and run  auth token  partner  the .. be  to .. x0  x0 .. q
-0.074  #address #every  #duty #office  #office #telling role  #telling prior #user  all file  aus  aus dem  facturo  post  à
-0.075  #model #please  #param #quoted  discount  login .. password
-0.076  #duty #harm  #duty #use  #office #telling title  document  gur  naq  phone
-0.077  #address #user  #office #telling prior  #please #telling reset  drop  evil example  last  name "  total 0  для  об  об этом  этом
-0.078  #telling file #thing  #trigger #user  0 '  : mon  lift
-0.079  ! x0  #consent #excuse  #every #thing  b  llm  move .. to  portal  prior  remark  на
-0.08  #model #telling quiet  $ x0  [ /  and .. with  et .. la  key :  that the  to .. note
-0.081  ` curl  et  yes
-0.082  #address  #harm #telling prior  #model #obey  ^ notice  tool
-0.083  " in  ] :  customer .. thank  has  history  holiday  hour  ines  open .. 0  reveal the  you were  | system
-0.084  #every #take  #model #personal  #telling models #telling prior  #telling quiet  ' '  http .. example  my  ok  proce
-0.085  #every #telling agreed  ^ customer  consent  e .. e  offer  receiv  reveal .. prompt  to continue  x0 .. to
-0.086  " ok  #address #talk  #say #use  #telling prior #telling role  have  mon  out
-0.087  #address #quoted  #duty #self  #excuse #take  #harm #no  #telling rules #whole  der  example .. png  first  png ?  private key  release 0  the .. that  this .. as
-0.088  #consent #open  #quoted #trigger  #self #telling ignore  : ne  ^ 0  guest  lumenwork /  review
-0.089  #identifier #then  #then #thing  automat  file .. public  the .. are  well
-0.09  #no #talk  0 .. out  ^ message  by .. the  conversation  dear .. please  statu .. x0
-0.091  #duty #model  and .. x0  mon .. 0  step  term
-0.092  it .. on  maintainer  the follow  и
-0.093  #model #then  and .. out  attach  r .. t
-0.094  * /  ^ before  agenda  lo  t .. c  x0
-0.095  #give #office  #office #quoted  ^ <  the .. and  x0 and
-0.096  #give #secret  #model #telling file  x0 .. start
-0.097  #address #give  #every #say  #personal #take  #please #telling models  error 0  list
-0.098  #form #model  #model #take  tuesday
-0.099  the .. as
-0.1  #consent #every  #telling ignore #telling prior  #telling prompt #you  0 "  0 .. request  time  wir  zugang
-0.101  " name  #identifier #model  #self #whole
-0.102  #model #silent  begin .. key  id rsa  the .. password  then  x0 $
-0.103  #no #open
-0.104  #others #telling prior  #telling models #trigger  of the
-0.105  #address #personal  net  ok "  t .. t
-0.107  #model #secret
-0.108  " and  du  move  please .. our  por
-0.109  #identifier #office  #telling ignore #user  a .. de  base  public  requir
-0.11  $  confirm  notice  so
-0.111  ^ [  comment  de .. a  hinwei für  it  of
-0.112  #office #you  desc  role .. admin
-0.113  #user #you  acme  print  thank
-0.114  wallet
-0.115  #no #use  admin
-0.116  due  finish  grant  q  que
-0.117  #telling rules  #telling title  ^ {  example  io  the .. 0  to .. of
-0.118  #telling marker  à .. de
-0.119  #give #say  #identifier #thing  msg  root .. 0
-0.121  / *  example net  reveal
-0.122  #consent
-0.123  #every #telling later  and .. the
-0.125  #harm #user  #telling later  evil
-0.126  #harm #use  ^ ignore
-0.127  page 0
-0.128  #address #thing  ^ hinwei  and  x0 =
-0.129  and .. them
-0.13  #every #user
-0.132  the meet
-0.133  ^ token  top
-0.134  #no #silent  dns  highlight
-0.136  #every #secret  feedback
-0.137  ^ term  invoice
-0.138  #consent #no  de .. la  term :
-0.142  #model #telling models  ^ it
-0.143  #address #model
-0.144  #obey #then  hinwei
-0.147  bank
-0.149  begin .. private  entry
-0.151  metadata
-0.153  #thing #user  token .. x0
-0.154  password .. x0  the .. well
-0.157  ^ invoice
-0.158  went
-0.159  the .. tool
-0.161  body  pdf
-0.162  e .. o  o .. e  root
-0.163  die .. der  this
-0.165  price
-0.18  #telling models
-0.182  continue
-0.2  : x0
-0.214  #telling prior #telling rules
-0.238  #model
-0.239  exe
-0.263  x0 .. example
-0.306  #telling ignore #telling rules
+-0.254  server
+-0.238  #model #self
+-0.226  #no #secret
+-0.221  commit
+-0.214  ^
+-0.197  someth
+-0.195  ^ we
+-0.194  ignore
+-0.191  " ignore  minut
+-0.174  a
+-0.172  data
+-0.168  forward
+-0.165  ^ agent  http .. com
+-0.164  script
+-0.161  least
+-0.157  #rank #telling ignore
+-0.156  type
+-0.155  it to  wie
+-0.154  it .. to  override
+-0.153  the agent
+-0.15  #care  #form  #take  is the  sie
+-0.147  says  user "
+-0.145  : `  letter
+-0.144  credential  team
+-0.143  x0 :
+-0.142  #please #secret  there  why
+-0.14  #duty #trigger
+-0.139  #no #please
+-0.138  an
+-0.137  html
+-0.136  ^ note  text .. a  the .. contain
+-0.135  model  read it
+-0.134  #use  ^ ask  poison  send .. to  x0 /
+-0.133  #duty #user  #form #telling ignore  ?
+-0.131  ^ add  asks .. the  com /  how  use
+-0.13  "  io /
+-0.129  question .. the
+-0.128  #personal #self  the assistant
+-0.127  on .. and  red  sent
+-0.125  contain  to .. to
+-0.124  docs  ssh
+-0.123  send  three
+-0.122  previou  we
+-0.121  ignore previou  local  note :  npm  or
+-0.12  #before #user  not
+-0.119  image
+-0.118  #form #telling rules
+-0.117  #harm #self  #no  ask for
+-0.116  a .. the  sobre  स
+-0.114  #in arguments  0 .. read  hash
+-0.113  #duty #no  * *  such
+-0.112  ^ the  ^ you
+-0.111  #forced #trigger  ^ researcher  high  may
+-0.11  only .. 0  。
+-0.109  #model #telling rules  ^ assert  ai assistant  and this  assert  if
+-0.108  hr  the right  you .. assistant
+-0.107  @ example  bar
+-0.106  #personal #telling rules  ^ def  a .. do  def  guard  you .. a
+-0.105  #care #thing  #then #user  world  “
+-0.104  " you  #no #not use  #not use  can  in
+-0.103  #before #use  certificate  injection  todo
+-0.102  friday  guide  light  را
+-0.101  #telling ignore #trigger  date  no .. of
+-0.1  " it  #no #quoted  #take #telling rules  block  to .. a
+-0.099  earlier  example com  for a  ignor
+-0.098  nobody  node  the new  x0 [
+-0.097  id .. x0  it and  jobs  using  wrote
+-0.096  < !  ^ la  http .. lumenwork  once  please .. this
+-0.095  : "  ^ only  dev
+-0.094  #about #telling rules  #model #thing  agent  ask  one is  source  tell  the letter
+-0.093  flag  web
+-0.092  #office #telling prompt  prompt  the .. mail  untrust  valid
+-0.091  ^ die  ^ never  man  to .. that
+-0.09  #say #telling ignore  ^ and  character  el  in .. text
+-0.089  ^ ssh  api key  command  file .. 0  horn example  mcp  text
+-0.088  #self #user  #telling prompt #user  parcel  the .. them  web page
+-0.087  0  @ horn  ^ '  all previou  attempt  github  instruction "  mail  researcher  sk
+-0.086  #obey #telling ignore  #telling rules #user  a un  before  is no  twice
+-0.085  #office #self  #self #telling rules  agent .. and  fixed  used
+-0.084  #give #telling reset  #telling file #telling prior  a .. http  going  it .. a  pytest  system .. 0
+-0.083  d  vault  your .. and
+-0.082  #office #telling rules  are .. the  as well  just  reach  system .. a  و
+-0.081  #bias  #please #telling ignore  : a  ^ run  agent .. call  http .. sh  password =  the .. before  前
+-0.08  #about #address  #talk  by a  las .. en  please .. your
+-0.079  #give #open  #telling keep #then  ' ignore  august  id =  localhost  to .. com  入
+-0.078  #give  #no #telling prior  #param  0 .. for  ^ expect  external  filter  google  hi  ignore .. and
+-0.077  #form #silent  #model #talk  http .. 0  lang  of 0  one  system prompt
+-0.076  #before #duty  #every #then  #no #not give  #not give  #say #thing  / bin  a .. assistant  import  the .. within  行
+-0.075  #returns #use  0 .. with  0 :  forget  or .. the  take  the bot
+-0.074  #consent #not give  #consent #take  ^ instruction  asks  latest  linux  prompt injection  件
+-0.073  #before  #secret #silent  #trigger  / img  / x0  ^ budget  ^ ne  communiquez  example .. x0  ignore the  it .. for  ne communiquez  newsletter  rotate  token .. token  votre
+-0.072  like  please .. 0  secret  todo :  user :
+-0.071  #before #thing  #no #take  #obey #telling rules  / etc  ^ track  an .. the  be .. to  between  can .. be  die .. von  etc  etc /  example .. 0  not .. a  sure .. the  the .. need  to all
+-0.07  #give #no  #quoted #telling ignore  =  ^ curl  a txt  anterior  bitte .. sie  do .. to  e .. x0  read the  talk  the .. may  unit  written
+-0.069  #before #quoted  #discredit  #personal #use  / head  / user  = 0  ^ example  ^ hi  ^ x0  a user  class  follow the  it's  org .. 0  second  the .. instruction  this .. you  to .. as  white .. a
+-0.068  #talk #telling rules  ]  ^ system  ha .. el  how .. you  log in  mir  order  replace  send .. the  the .. after  the invoice
+-0.067  " system  " x0  #about #telling prompt  #forced #use  #office #open  #take #you  @ x0  ^ date  and .. a  has approv  iban  kind :  recommend  setting  to .. it  took  you .. now
+-0.066  0 .. admin  [ ]  and forward  and to  group  has .. request  inform  is .. on  personal
+-0.065  #no #whole  #obey #telling prior  fail  messag  x0 >
+-0.064  #before #obey  ^ apiversion  ^ kind  apiversion  apiversion :  don't .. the  rule  test  told
+-0.063  #excuse  #no #personal  #talk #telling ignore  #talk #telling prompt  0 .. 0  are a  id  show  the key  un  user .. approv
+-0.062  #returns #take  #self #talk  a .. to  danach  it .. it  it .. that  leiten  leiten sie  löschen  löschen sie  note .. 0  o /  sie .. die
+-0.061  all .. from  def test  dist  http .. github  if a  must .. to  password :  prompt .. the  redact  you .. your
+-0.06  " assistant  #before #identifier  #no #not harm  #not harm  #talk #thing  a .. a  and 0  at once  eggs  expir  had  org /  the docs  you must
+-0.059  #office #whole  #param #user  #take #telling prior  ' =  0 ]  0 x0  = http  a .. in  break  do .. this  down  invalid  letter .. the  one .. the  the .. confirm  x0 from
+-0.058  #discredit #trigger  #talk #trigger  ^ const  ^ инструкция  grep  jamai  the .. name  инструкция
+-0.057  #before #consent  allow  attack  call .. first  for  office  rs  »
+-0.056  #discredit #harm  : bitte  >  @ localhost  agent .. a  dolor  horn  in .. are  must  src  user .. localhost  人
+-0.055  #care #no  0 .. are  ^ how  and .. of  between .. and  number .. 0  should  tell .. what  to .. or  ya ha
+-0.054  #about #telling file  #no #their  #no #user  #obey #self  #telling reset #thing  ^ please  before .. commit  creat  ignoriere  ignoriere .. anweisungen  the .. have  the password  was
+-0.053  #no #others  : send  as .. i  assistant .. it  attacker  env example  file :  key  never  since  to .. on  👩
+-0.052  #every #obey  #thing #you  ^ si  cli  do  logs  section  token .. 0  } ]
+-0.051  #give #harm  #office #say  #returns #secret  #secret #telling prior  ^ upgrade  ^ use  also  developer  everyth  example "  fall  for .. in  indirect  jwt  jwt .. x0  m  please don't  postgr .. localhost  public key  text .. the  the .. form  the previou  |  提  👨
+-0.05  #telling prior  add  am  in .. page  instruction  on .. 0  or .. to  sh  start  the .. asked  the .. ignore
+-0.049  #about #consent  #about #you  #office #returns  #take #telling reset  / ?  0 |  : how  ^ c  and .. by  instruccion  las instruccion  password "  permission  stop  von  ह
+-0.048  " http  #discredit #please  / www  ^ ghcr  ^ name  don't  ghcr  ghcr .. x0  ghcr io  head  parti  pg  the  to .. call  version  www
+-0.047  #model #their  / src  ^ $  ^ api  ^ tool  eva  http .. org  in .. the  integrity  integrity .. x0  login .. example  metric  often  project  the model  tool .. and  track  you need
+-0.046  #forced #user  #model #you  ' you  call the  forward the  h  imag  image .. x0  ops  tell .. the  you asked
+-0.045  #about #obey  #identifier #trigger  an .. to  between .. 0  between 0  send .. mail  to .. before  to .. prompt
+-0.044  #about #form  #rank  #self #take  ] }  ^ راهنمای  are .. assistant  chair  if .. you  manager  what'  راهنمای
+-0.043  #before #personal  #please #telling prior  0 .. to  a .. page  app  asks for  customer  dear customer  e .. 0  end certificate  gmbh  help  if the  look .. the  right  svg  the .. told  token "  well  | |
+-0.042  #form #say  #silent #take  #telling prior #telling prompt  / p  : thank  = <  ^ http  blog  by .. of  ha  hello world  host  me  product  sie die  t :  updat  us  w /  your .. key
+-0.041  #obey #telling reset  #please  #telling rules #thing  ' or  0 [  and tell  cve  docker  don't tell  e g  prompt .. a  remov  the .. is  third parti  through the  und .. sie  your password
+-0.04  #not give #trigger  / docs  ^ مرحبا  a .. message  anyth  chatbot  disregard .. and  how to  over  please .. it  report  the .. e  url =  white  white text  «  مرحبا
+-0.039  #forced #you  <  a .. it  ada  by friday  de passe  gateway  is not  mot  mot .. passe  mot de  support  you are  } }
+-0.038  #before #then  #every #use  #telling prior #you  : password  ] {  cent  double  for .. so  statu  token  token .. in
+-0.037  #before #open  #harm #please  ^ rotate  docs /  http .. x0  invoic  keep  lang =  must be  search
+-0.036  #about #personal  #before #telling ignore  #every #whole  #quoted #take  #secret #telling file  0 .. token  @ corp  ^ do  a web  build  copy  if .. is  your api
+-0.035  " 0  #duty #then  #forced #thing  / login  0 .. e  ^ begin  a .. tell  contractor  curl .. http  cve .. 0  cve 0  diff  example :  known  pin  the .. user
+-0.034  #care #not give  #consent #you  ^ import  ^ jwt  before you  markdown  remove  sum  these  transfer .. 0
+-0.033  #about #use  #every #lasting  #excuse #telling ignore  #not give #personal  #office #talk  / png  ^ docker  api .. http  bitte  chat  class =  image /  key .. the  switch  the .. should  the second  you .. to
+-0.032  #discredit #no  #form #telling reset  #talk #you  #telling prior #whole  [ {  ^ she  in .. a  is .. you  otherwise  ssh .. x0  subject :  such as  system .. you  tar
+-0.031  #not give #please  #take #telling prompt  ^ src  a tool  fingerprint .. x0  forward .. mail  img /  mail .. example  object  password .. password  recipe  the .. previou  told .. to  म
+-0.03  #give #obey  #model #telling reset  #not give #telling prior  ^ test  can i  check  disregard  hidden  in this  not .. in  token =
+-0.029  #every #self  #please #you  / app  : http  a .. as  all the  cv  have to  localhost :  summary  was .. 0  در
+-0.028  #ask #open  #every #telling ignore  #form #telling prior  #personal #quoted  / github  ^ public  asked for  assistant .. is  lunch  md  old  you've
+-0.027  #about #secret  #before #trigger  #divert #form  #excuse #telling harm  #their #use  / localhost  ^ send  ^ subject  a .. with  agent .. the  git  key .. api  kind  through  with an  you .. for
+-0.026  '  0 .. password  > <  begin certificate  data .. x0  migration  tell .. to  to .. team  {
+-0.025  #every #you  #talk #user  #thing  connection  in a  log  please .. and  reset  screenshot  self  sentence  ts  window  you
+-0.024  #give #you  #identifier #telling file  #personal #telling ignore  #telling ignore #thing  #telling prior #telling reset  ^ if  ^ set  ^ text  article  ones  please .. my  restart  the contract  train  with your
+-0.023  #duty #telling ignore  #harm  #identifier #secret  0 .. eur  ^ a  ^ as  begin public  end public  key =  order .. 0  r  select  x0 .. and
+-0.022  #not give #secret  #take #telling ignore  / test  ^ select  config  in x0  instruction .. the  instruction in  question  src /  table
+-0.021  #form #self  #not say #silent  0 .. x0  explain  keys  out of  said  the .. has  we .. a
+-0.02  #quoted  0 .. it  begin  com .. x0  con  function  laptop  node .. 0  pass  within
+-0.019  #care #secret  #every #telling reset  0 .. g  eur  id .. 0  id |  need  none  shall  third  until  usage
+-0.018  #please #say  bad  fund  python  rate  replac  the .. customer  und  you .. an
+-0.017  ' 0  @  ^ fix  after the  anyone  docs :  mail to  side  the .. said  the old  your .. by  👩 💻  💻
+-0.016  #about  #about #their  #excuse #thing  #say #telling rules  : '  : 0  never .. the  password  tag  user
+-0.015  #give #telling ignore  #give #whole  #no #telling ignore  ^ answer  ^ in  can .. the  git .. 0  kernel  kernel .. 0  les  process  text /  the .. be  the .. token  x0 .. 0
+-0.014  #consent #office  #model #telling prior  #talk #telling prior  ^ |  id x0  password .. the  token :  x0 .. http
+-0.013  #every #telling prompt  ai  for .. 0
+-0.012  #give #user  #harm #you  #self  and a  api .. api  at .. 0  call .. the  for .. password  ms  the repository  x0 x0
+-0.011  #forced  #give #telling models  #returns #user  #take #talk  *  the .. restart  to read  }
+-0.01  " to  #give #personal  0 with  and .. your  by  file  font  forward .. to  ignore .. instruction  person  run `  short  what is  your .. here
+-0.009  #every #model  #form #identifier  #no #not take  #no #telling rules  #not take  api .. com  code .. the  content  data :  pric  readme  the .. which  want to
+-0.008  #about #no  #about #self  #excuse #give  #forced #no  : [  = your  it as  session  the .. the  up to  x0 .. x0
+-0.007  first .. the  hand  page  thank you  the .. for  the .. your  treat
+-0.006  #take #thing  $ {  ^ assistant  and .. is  assistant .. the  at  has .. the  helpful  the .. system
+-0.005  #consent #then  #model #say  and .. one  reject  were .. to
+-0.004  #about #telling prior  #duty #you  #form #give  #model #office  #obey #quoted  #silent #you  and .. in  ci  install  key .. key  rsa  serial  the .. a
+-0.003  #consent #trigger  #excuse #user  #obey #take  #whole  ^ id  be .. in  error :  it was  link
+-0.002  #address #harm  #not give #you  ^ error  ^ read  g  json  name  of .. is  on .. a  x0 0
+-0.001  #identifier #use  city  commit x0  on the  two
+0.001  #give #telling prior  : i  authentication  bin  into  is .. x0
+0.002  #duty #give  #office  #quoted #you  #secret #user  auth .. 0  die .. die  is .. the  on a  work .. the  не
+0.003  ^ open  leav  order 0  tom  with a
+0.004  #every #telling rules  #no #talk  auth  bob  click  hello  to see  we .. to  you .. before
+0.005  #say #telling prior  case  the number  the summary
+0.006  ^ env  user .. the  x0 "
+0.007  #give #telling prompt  #no #trigger  0 .. in  assistant  she  the .. been  the .. by  the .. when
+0.008  #duty #telling rules  #form #no  #model #quoted  < p  above  cookie  p >  please  re  the .. that  will
+0.009  #identifier #telling prior  #office #please  #telling file #telling ignore  address  api  confirmation  in .. to  x0 .. from
+0.01  could  database  fix  from 0  left  on .. to
+0.011  #consent #secret  #excuse #quoted  #silent #trigger  #take #trigger  and .. its  as  four
+0.012  #give #quoted  #telling ignore  #telling new #telling prior  #then #whole  http  your
+0.013  #address #no  #take #use  ^ forget  for the  it .. the  it .. with  pull
+0.014  #consent #telling unasked  #divert #harm  #personal #then  #trigger #you  0 .. a  : in  all .. the  have .. to  noth  out .. the  shop  the .. all  the .. on  with it
+0.015  #before #give  #give #then  #give #thing  #others #use  #telling prior #thing  : it  and the  from  is  it .. of  to .. 0
+0.016  " statu  #personal #user  and .. you  collect  statu "  way  with .. of
+0.017  #form #quoted  #telling models #you  os  registry  system :  the .. can  the user  up the  want .. to  work
+0.018  #every #user  a .. which  and .. are  e mail  evil example  mode  part  you do
+0.019  #duty #form  #excuse #then  #give #use  a .. 0  a .. and  en  login '  message
+0.02  " and  #consent #say  #telling models #telling rules  0 .. from  hotel
+0.021  # 0  #every #thing  #excuse #secret  #identifier  #obey #thing  0 days  number of  skip  x0 .. the
+0.022  " "  #harm #identifier  #please #trigger  offer  the .. open  to 0  to continue  who  your .. the  ~
+0.023  #consent #harm  #divert #personal  #form #personal  #identifier #telling marker  #returns  #telling ignore #you  #then  default  is .. a  payment  user /
+0.024  #address #say  #harm #telling harm  #obey #you  #telling role #telling rules  ^ security  ^ user  below  rest
+0.025  #excuse #you  #secret #telling ignore  #telling keep #user  #you  i'm  of .. and  see  ~ /
+0.026  and .. them  are .. and  from .. to  start .. 0  the .. must
+0.027  #duty #not give  #personal #secret  #talk #use  #telling file  #telling later #user  #their #user  hint  it by  release
+0.028  #before #self  #consent #thing  #duty #model  #office #telling role  #then #trigger  ^ don't  are .. you  i .. to  now  result :
+0.029  #model #telling ignore
+0.03  #about #before  #address #please  #duty #telling prior  #please #talk  answer  board  has been  key .. x0  term  to the  user .. 0
+0.031  #about #give  #divert #thing  #duty #returns  #model #open  #telling harm #telling prior  #telling marker #telling prompt  backup  db password  machine  set  you .. the
+0.032  #address #obey  #address #office  #duty #identifier  #no #telling role  #telling others  0 .. and  every  helper  o  pull request  to
+0.033  #harm #office  #quoted #thing  five  of  only  part .. the  with .. 0
+0.034  #address #silent  #excuse #personal  #form #you  #no #telling keep  #say #silent  #self #telling ignore  #take #their  ahead  offer .. 0  that  them
+0.035  #before #form  #consent #duty  #consent #self  #every  ^ install  as .. and  faster  free  ghp  level  private  this .. it
+0.036  !  #personal  0 .. on  :  ^ result  an .. a  c  not .. the  want
+0.037  #about #identifier  #identifier #quoted  #quoted #secret  #secret #self  dear  invoice 0  memory  scan  the .. only  you .. that
+0.038  #before #no  #duty #others  #every #harm  #give #silent  #telling reset #telling rules  /  / home  0 .. info  0 .. the  ^ file  book  erp  euro  für  matter  other  the .. request  write  you .. asked
+0.039  #address #their  #personal #thing  #quoted #use  : for  ^ *  ^ return  e  is .. and  it .. be  true
+0.04  #give #take  #open  #quoted #user  #secret #you  0 .. out  0 0  comment .. the  dinner  have  id "  main  screen  the last  und .. die
+0.041  #consent #telling rules  #duty  #office #telling models  #self #telling role  / a  : $  end  form  from .. on  is to  that it  the .. was  to .. in  within .. days
+0.042  #about #divert  #duty #harm  #silent #user  #telling prior #use  #use #whole  ai that  das  days  enabl  move .. the  push  too  user'
+0.043  #form #please  #no #office  #telling prompt  ' and  : :  call  content of  el .. de  env  please .. attach  please find  production  total .. 0
+0.044  #not say #user  #rank #say  #self #telling prior  #telling ignore #telling reset  are .. for  chang  de .. la  ok .. x0  share the  the .. link
+0.045  #address #trigger  #consent #identifier  #form #their  #obey #office  #telling harm  0 and  ^ tell  after  example  has  prod  reader  the .. of  with .. and  your .. to
+0.046  #every #no  #every #office  #thing #trigger  0 $  and .. to  discount  http .. net  repeat  two .. of  were asked  when
+0.047  #before #you  #office #trigger  0 '  ^ after  ^ customer  ^ description  and do  coding agent  repository  role =  the admin  the follow  then  word
+0.048  #address #duty  #give #talk  #model #user  #no #not say  #not say  click here  do .. the  p  to .. this
+0.049  #address #secret  #before #telling rules  #model #no  #telling harm #telling rules  / 0  a .. from  access  assistant :  away  client  des  does  example org  have .. it  into the  number .. the  please .. the  s  send .. password  the user'
+0.05  #self #telling unasked  #telling prior #telling role  #telling reset #you  #telling rules #telling unasked  #then #use  encod  is .. in  my .. the  of this  thursday
+0.051  #duty #personal  #duty #telling models  #give #telling new  #lasting  #others #then  #please #take  #self #telling prompt  : when  ] :  been  get the  login .. password  of the  present  the .. database  total
+0.052  #model #others  #no #telling models  #office #quoted  #others #take  coding  export  the .. from  trust  u  with  x0 '
+0.053  " id  #before #secret  #every #excuse  #give #returns  ' x0  / id  and .. it  and .. no  de la  for .. a  left out  sync  task  the .. list
+0.054  #discredit #telling ignore  #form #user  #office #personal  0 .. name  connect  example .. png  here  info  sh `  trouble  within 0
+0.055  #address #form  #discredit #office  #form #returns  #harm #model  #harm #secret  #no #say  any  application  in .. for  internet  of .. for  plan  png  policy .. 0  site
+0.056  #forced #quoted  #telling harm #telling ignore  #telling prior #telling title  #telling unasked  administrator  at ten  in .. name  lumenwork  request .. the  store  thank
+0.057  #consent #form  #give #self  #no #you  ^ with  a .. on  a .. this  are 0  durch  e .. a  get  with .. right  x0 .. start
+0.058  #excuse #their  #model #silent  #telling ignore #telling models  #telling ignore #user  contact  it  print  setup  sort  view  went
+0.059  #consent #model  #consent #quoted  #discredit #you  #open #trigger  #telling new #you  $ 0  < /  example /  full  in .. even  meet  option  up  user .. it  x
+0.06  #give #model  #identifier #obey  #rank #use  / i  ^ dear  api .. in  attach  have a  open  system .. now  that .. was  to .. address
+0.061  #about #user  #address #telling file  #harm #telling ignore  #param #quoted  same  tax  the .. me  the line
+0.062  #no #silent  #obey #use  = '  ^ kindly  for .. this  invoice .. 0  kindly  so .. can  star  this .. to  time  tunnel
+0.063  #  #secret #telling rules  #telling prompt #you  ^ total  and  are .. with  cat  cat ~  de  display  each .. a  http .. test  job  move  of .. of  this is  tool  transfer
+0.064  #excuse #take  #no #telling harm  #quoted #self  administrator has  deletion  ignore all  maintenance mode  the .. new  to finish  | sort
+0.065  #address #self  #give #please  an die  been .. with  call .. to  debug  den .. der  detail .. the  door  each time  ki  mark .. as  the .. want  à  à .. les
+0.066  #telling ignore #telling prior  ah  language model  open at
+0.067  #every #silent  #give #telling file  #office #telling marker  #please #thing  #telling marker #telling prior  0 .. run  [ /  decode  does not  env .. to  in .. in  list .. the  style =  that .. are  the .. payment  today
+0.068  #give #identifier  #office #use  #telling prior #then  0 .. be  ^ access  beim  business  go .. the  name "  t .. t  the owner  the ticket  to .. with
+0.069  " :  #harm #trigger  #no #telling unasked  #office #thing  #telling new #thing  and .. from  consent  for .. with  for .. x0  is .. it  les .. la  x0 .. q
+0.07  #give #telling role  #harm #obey  #no #then  #obey #say  #please #whole  #say #trigger  are .. by  great  is .. so  is out  out  question :  review  t =  ticket .. 0  to .. of  your next
+0.071  #every #telling agreed  #model #telling later  ^ could  and add  and print  operator  yes
+0.072  #address #telling rules  #address #then  #before #telling file  #every #telling prior  #quoted #trigger  #say #secret  #telling ignore #telling prompt  / r  of .. the  su  support .. example  the .. agent  the question
+0.073  #please #telling models  #say #take  0 in  contributor  environment  for automat  museum  the .. page  the rest  tmp  to .. help  total 0
+0.074  #consent #telling models  #give #their  #personal #their  #telling keep  #telling new  0 .. per  and post  as .. as  get it  on  read this  secret |  the .. do  their  your .. in
+0.075  ! =  #others  #rank #self  #telling reset  #thing #use  : you  admin '  line  of .. tool  the .. account  the .. line  to http
+0.076  #consent #excuse  #secret #thing  all .. instruction  eine  hinwei für  toda las  und .. an  vom  x0 x  zugang  для  об  об этом  этом
+0.077  #address #take  #please #user  ^ à  archive  card .. 0  count  llm  root .. 0  x0 .. auth
+0.078  #address #quoted  #every #say  #harm #quoted  #personal #say  and run  available  end .. private  end openssh  execute  im  safety  the link
+0.079  #form #harm  #model #please  #take #telling role  ^ maintainer  day  drop  is .. to  mail example  name .. price  net /  page 0  png ?  previou instruction  proce  user .. to
+0.08  #quoted #then  #then #thing  role .. admin  style .. 0  ticket  will .. the  こ
+0.081  $ x0  grow  http .. example  six  the .. this  the operator  x0 |
+0.082  #consent #personal  #harm #no  #office #telling title  #office #you  0 from  : your  im .. und  not .. any  policy  postfach  receiv  response  the .. to  transcript
+0.083  #divert  #divert #give  #give #say  * /  0 .. request  ^ ticket  asked to  thank !  the way  w
+0.084  #secret #use  ^ 0  ` curl  is .. that  msg  pdf .. x0  son  the .. two  { "
+0.085  #lasting #say  #telling quiet  ^ see  begin .. private  ines  isn't  lo .. el  place  this .. is
+0.086  #model #telling quiet  #others #telling prior  asistente  dear .. please  gets  login  repeat the  responde
+0.087  #not say #open  avec  by .. the  maintenance  php  private key  software  test /  the calendar  them .. a  x0
+0.088  #consent #open  #divert #model  #telling prompt #telling rules  ^ [  begin openssh  offer 0  price
+0.089  " name  #personal #take  #say #you  > you  due  the .. isn't  x0 $
+0.09  #excuse #identifier  #please #telling rules  #user  a comment  and .. out  on this  post  so .. the  the .. policy  this .. from  to you
+0.091  #consent #every  = {  left .. the  remark  toda  your .. a
+0.092  #consent #telling prior  #identifier #then  #no #open  #telling agreed #thing  as .. the  for this  invoice  login .. x0  lumenwork /  not .. about  supervisor  sur .. de
+0.093  #harm #take  0 .. la  error 0  reveal .. prompt  when .. this  | x0
+0.094  #ask #their  #form #thing  customer .. thank  example net  for .. agent  na  nach  next  para  tell them  the .. password  the .. went
+0.095  #consent  #telling models #trigger  #telling role #you  conversation  t  using the
+0.096  #address #before  #model #secret  has agre  history  need the  share  statu .. x0  wallet  with .. in  zusammenfassung  на
+0.097  #address #every  #harm #thing  #take #user  #telling file #thing  #telling models #telling prior  / *  as .. comment  b  move .. to  number  please .. our  see .. the  stor  user .. for  very
+0.098  #use #you  #whole #you  hour  to my  vom 0
+0.099  #about #talk  #telling models #user  and .. x0  assistant .. this  den  later  model :  partner  r ?  root .. x0  smaller  them to  | system  и
+0.1  #before #model  #harm #user  ' '  @ mail  each  x0 .. com
+0.101  #model #telling file  ends  in .. next  owner  the .. in
+0.102  #every #telling later  ^ it  a .. is  agent :  firewall  freitag  give  is .. from  metadata  phone  please .. to
+0.103  #identifier #office  #obey  ^ {  first  img  the .. 0  the meet  this .. the  txt
+0.104  #duty #use  #give #office  #thing #user  evil  state  tr  we can
+0.105  #address #thing  #model #use  about it  brought  die .. der  in the  its  reveal  the date
+0.106  #model #trigger  ^ token  admin  compte  key :  trop
+0.107  #duty #office  and .. the  result  with the  you .. read
+0.108  #address #excuse  $
+0.109  #please #telling reset  ' :  0 .. of  de .. du  line .. the  step  ve
+0.11  #before #say  #form #model  #no #use  0 .. is  automat  de .. a  do so  l  ok
+0.111  #say  #telling title  ticket as
+0.112  ^ client  desc  it is  maintainer
+0.113  notice  q  the .. are  will .. on
+0.114  ! x0  #address  #telling rules #whole  ni  open .. 0  x0 .. to
+0.115  " ok  #about #excuse  be .. on  in your  the .. you  x0 #
+0.116  #address #use  and .. with  on tuesday  top
+0.117  #duty #thing  der  is a  openssh  openssh .. key  openssh private
+0.118  / l  ^ eine  highlight  reveal the  than
+0.119  #address #talk  #office #telling prior  ^ before  grant  if .. admin
+0.12  acme  feedback  you were
+0.121  #model #obey  sitzung
+0.122  a .. de  está  for .. the  up .. the
+0.123  ^ hinwei  der .. und  mon  mon .. 0
+0.124  base  file .. public  is .. by
+0.125  #trigger #user  bank .. in  empty  finish  that the  zur
+0.126  #please #self  #telling agreed  la .. du  list  request  that .. this  有
+0.127  dns  please .. of  went well
+0.128  client .. x0  👍
+0.129  #telling marker  accept  as "  entry  guest  the .. about  token .. x0
+0.13  #obey #then  0 euro  this  verify  x0 and
+0.131  #model #rank  bank  end of  to be
+0.132  ^ entry  de .. 0  holiday  io
+0.133  #every #identifier  ok "
+0.134  qui  upload  x0 =
+0.136  #duty #take  #every #take  #user #you  blue  que
+0.137  #form #take  my
+0.138  #model #then
+0.139  #model #take  install with
+0.14  #telling role  tell .. it
+0.141  #lasting #telling later  lo  requir  à .. de
+0.142  x0 t
+0.143  agenda  it .. on  pdf  the .. as
+0.144  #identifier #model  #their  0 is  ^ for
+0.145  the .. well
+0.147  #address #personal  #telling prior #user
+0.148  #consent #no  #self #whole  ^ <  ^ document  aux  on .. the  term :
+0.149  #telling rules  that .. the
+0.15  ^ term
+0.152  #every #secret  has .. to  the .. at
+0.153  #address #user  note
+0.154  0 .. days  a .. of  body
+0.155  este  make
+0.157  #address #give
+0.158  digital
+0.159  ^ offer  hinwei  patient
+0.16  password .. x0  seit
+0.161  lo que
+0.162  : x0
+0.163  comment
+0.164  0 mg  mg
+0.165  #say #use
+0.166  0 "
+0.167  #say #then
+0.169  agent .. this
+0.17  #address #model
+0.171  #harm #telling prior
+0.173  #model #personal
+0.174  so
+0.176  #harm #use
+0.187  e .. o  o .. e  root
+0.193  #model #telling models
+0.194  continue
+0.197  #give #secret
+0.2  #telling prior #telling rules
+0.202  confirm
+0.203  #identifier #thing
+0.204  the .. tool
+0.207  ^ ignore  ^ invoice
+0.209  net
+0.21  #telling later
+0.211  ten
+0.223  du
+0.226  #telling models
+0.232  exe
+0.233  x0 .. example
+0.292  #telling ignore #telling rules
+0.318  #model
 """

@@ -23,7 +23,7 @@ _UNSPACED: Final = "\u2e80"
 _STRONG: Final = (
     *(lex.RESET, lex.MARKER, lex.TITLE, lex.KEEP, lex.QUIET, lex.UNASKED, lex.AGREED, lex.MODELS),
     *(lex.FILE, lex.PROMPT, lex.TAG, lex.HARM, lex.ROLE, lex.OTHERS, lex.NEW, lex.LATER),
-    *(lex.THEFT, lex.DICTATE, lex.ASK, lex.OBEY, lex.MEMORY, lex.ABOVE),
+    *(lex.THEFT, lex.DICTATE, lex.ASK, lex.OBEY, lex.MEMORY, lex.ABOVE, lex.MODEL),
 )
 """Categories of which one word in a long text is worth a closer look."""
 
