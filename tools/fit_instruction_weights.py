@@ -61,6 +61,8 @@ OFFSET: Final = {DEFINITIONS: 0.12, CONTENTS: 0.08}
 """Added to the bias: a higher one finds more and flags more."""
 BIAS_SIZE: Final = 3.0
 """How freely the bias moves, compared with a weight."""
+STEP: Final = 0.002
+"""What weights are rounded to, so that more features share a line."""
 PART: Final = 3
 """Sentences of the heaviest part of a longer text, which counts as a text, too."""
 PARTS: Final = 1
@@ -177,7 +179,7 @@ def render(weights: Weights, model: str) -> str:
     """Return the table of weights: a line for each weight, with its features."""
     rows: dict[float, list[str]] = {}
     for name, weight in sorted(weights.items()):
-        shifted = round(weight + OFFSET[model] * (name == BIAS), 3)
+        shifted = round(round((weight + OFFSET[model] * (name == BIAS)) / STEP) * STEP, 3)
         if shifted or name == BIAS:
             rows.setdefault(shifted, []).append(name)
     return "".join(f"{weight:g}  {'  '.join(names)}\n" for weight, names in sorted(rows.items()))
