@@ -51,7 +51,7 @@ def test_written_weights_are_those_that_are_read() -> None:
     text = render({BIAS: -1.0, "send": 0.12345, "nothing": 0.0}, CONTENTS)
     read = parse_weights(text)
     assert read.keys() == {BIAS, "send"}
-    assert read["send"] == pytest.approx(0.123)
+    assert read["send"] == pytest.approx(0.124)
     assert len(load_weights(CONTENTS)) <= MAX_FEATURES + 1
 
 
