@@ -134,6 +134,7 @@ def test_a_proxy_of_a_disabled_server(start: Start) -> None:
     with contextlib.suppress(AssertionError):  # an HTTP gate is waited for until it listens
         gate.start()
     assert gate.process.wait(20) == EXIT_CONFIG
+    gate.wait(lambda: lines(gate, SERVER, CAUSES["disabled"][1]), "the reason on standard error")
     assert lines(gate, SERVER, CAUSES["disabled"][1]) == 1
 
 

@@ -22,7 +22,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.proxy_process import ProxyProcess, proxy_command, sample_server, serve_command
 from tests.support.waiting import PATIENCE_S, run_async, wait_for
 
-from thoughtgate.core.approval import PENDING, Vote
+from thoughtgate.core.approval import PENDING, Approval, Vote
 from thoughtgate.core.grant import Remember
 from thoughtgate.gate.approvals.queue import open_store
 from thoughtgate.stores.open_database import StoreLocation
@@ -228,11 +228,15 @@ def test_what_is_remembered_for_a_session_holds_at_every_gate_and_for_no_other_s
     agents = agents_of(gates)
     config = json.loads((tmp_path / "gates" / "thoughtgate.yaml").read_text())
     with contextlib.closing(open_store(StoreLocation(tmp_path, config["store"]))) as store:
+        for agent in agents:
+            # Only a tool that the gate knows can be remembered.
+            assert "result" in agent.ask({"jsonrpc": "2.0", "id": "l", "method": "tools/list"})
         agents[0].send(held(gates, f"{prefix}add", 1))
         (question,) = wait_for(lambda: store.listed(PENDING), what="the question")
         now, remember = time.time(), Remember("session", "tool")
         vote = Vote("terminal:ann", True, now, "go")
-        store.vote(question.id, [vote], now, remember=remember, grant_id="g1")
+        voted = store.vote(question.id, [vote], now, remember=remember, grant_id="g1")
+        assert isinstance(voted, Approval), voted
         assert "result" in agents[0].answer(1)
         for number, agent in enumerate(agents, 2):
             assert "result" in agent.ask(held(gates, f"{prefix}add", number))

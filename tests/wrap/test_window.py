@@ -134,6 +134,20 @@ def test_a_running_window_that_starts_nothing_ends_the_run(
     assert "no server of the window runs behind the gate any more" in ended
 
 
+def test_a_server_that_came_and_went_unseen_counts_as_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(window_module, "QUIET_S", 0.0)
+    monkeypatch.setattr(window_module, "_has_terminal", lambda: False)
+
+    async def play() -> None:
+        scene = _Scene()
+        async with asyncio.timeout(30):
+            await scene.window.follow(0, 0.1, {}, scene.others(), {"sample"})
+
+    run_async(play())
+
+
 def test_a_running_window_may_restart_its_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_module, "_has_terminal", lambda: False)
     monkeypatch.setattr(window_module, "LOOK_S", 0.001)

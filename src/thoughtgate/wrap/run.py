@@ -388,7 +388,8 @@ class Wrap:
         guardian.forget(agent.pid, group=False)
         if not self._stop.is_set():
             own = {guardian.pid}
-            await window.follow(code, monotonic() - started, governance.sessions, own)
+            lasted_s, reported = monotonic() - started, governance.reported
+            await window.follow(code, lasted_s, governance.sessions, own, reported)
         await finish(reaping)
         return code
 

@@ -75,7 +75,12 @@ class Window:
         """The application's processes that no launcher of ours has started."""
 
     async def follow(
-        self, code: int, lasted_s: float, sessions: Sessions, own: Collection[int]
+        self,
+        code: int,
+        lasted_s: float,
+        sessions: Sessions,
+        own: Collection[int],
+        reported: Collection[str] = (),
     ) -> None:
         """Return when the window that the launcher opened is closed, or the user ends the run.
 
@@ -84,6 +89,7 @@ class Window:
             lasted_s: how long the launcher ran.
             sessions: the shims that are connected; the caller keeps it up to date.
             own: other child processes of ours.
+            reported: the servers whose shims have ever connected; the caller keeps it up to date.
         """
         if not self._opens:
             return
@@ -94,7 +100,7 @@ class Window:
         if left := self._left(sessions, own):
             await self._follow_processes(left, sessions, own)
         elif self._may_hand_over and code == 0 and lasted_s <= HANDED_OVER_S:
-            await self._follow_running_window(sessions)
+            await self._follow_running_window(sessions, reported)
 
     async def _follow_processes(
         self, left: Sequence[str], sessions: Sessions, own: Collection[int]
@@ -110,7 +116,7 @@ class Window:
                 "that it starts from now on are not governed"
             )
 
-    async def _follow_running_window(self, sessions: Sessions) -> None:
+    async def _follow_running_window(self, sessions: Sessions, reported: Collection[str]) -> None:
         """Wait while a window that we did not start uses the rewritten config."""
         until = "you press Ctrl-C here" if _has_terminal() else "its servers are closed"
         self._say(
@@ -121,10 +127,13 @@ class Window:
         if _has_terminal():
             await self._stop.wait()
             return
-        await self._wait(lambda: bool(sessions), FIRST_SERVER_S)
-        while sessions and not self._stop.is_set():
+        # A server may start and end between two looks.
+        await self._wait(lambda: bool(sessions or reported), FIRST_SERVER_S)
+        runs = bool(sessions or reported)
+        while runs and not self._stop.is_set():
             await self._wait(lambda: not sessions)
             await self._wait(lambda: bool(sessions), QUIET_S)
+            runs = bool(sessions)
         if not self._stop.is_set():
             self._say("no server of the window runs behind the gate any more; the run ends")
 
