@@ -146,5 +146,6 @@ SET search_path TO {0}; DROP TABLE call_totals, call_latencies, policy_changes
 SET search_path TO {0}; DROP TRIGGER calls_failed ON calls; DROP FUNCTION mark_failed_call
 SET search_path TO {0}; DROP FUNCTION count_calls_insert, count_calls_update, count_calls_delete CASCADE
 SET search_path TO {0}; DROP INDEX calls_asked, calls_rule, calls_found
+SET search_path TO {0}; DROP TABLE server_tasks
 SET search_path TO {0}; UPDATE calls SET status = 'OK'
 SET search_path TO {0}; UPDATE schema_version SET version = 20"""

@@ -322,7 +322,9 @@ class InputRequests(dict[RequestId, _Waiting]):
             return self._replies.refused(fault, message.raw, at, SERVER_TO_AGENT, message)
         seen = self._replies.seen(message, at, SERVER_TO_AGENT)
         if not named:
-            return [seen, *self.pass_notice(key, message, at)]
+            if self.must_inspect(message):
+                return [seen, *self.inspect_notice(key, message, at)]
+            return [seen, ToAgent(message.raw, None, NOTICE)]
         return [seen, *self.judge(key, message, requests, named, at)]
 
     def judged(
@@ -346,13 +348,7 @@ class InputRequests(dict[RequestId, _Waiting]):
             return message.id, self._replies.withdrawn(inputs, at, CALLER_GONE)
         return message.id, self._ended(inputs, verdict, at)
 
-    def pass_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
-        """Pass on a notification without requests that are judged, inspected where necessary."""
-        if self._must_inspect(message):
-            return self._inspect_notice(key, message, at)
-        return [ToAgent(message.raw, None, NOTICE)]
-
-    def _must_inspect(self, message: Message) -> bool:
+    def must_inspect(self, message: Message) -> bool:
         """Tell whether a notification must be inspected, because it can contain text or a result."""
         if _is_about_task(message.method):
             return True
@@ -365,7 +361,7 @@ class InputRequests(dict[RequestId, _Waiting]):
             return params is not None
         return not all(_is_number_or_token(name, one) for name, one in params.items())
 
-    def _inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
+    def inspect_notice(self, key: RequestId, message: Message, at: float) -> list[Command]:
         """Have a notification inspected; it is dropped where a result would be held."""
         of_task = _is_about_task(message.method)
         if self.inspects_notices == INSPECT_AFTER and not of_task:

@@ -9,6 +9,7 @@ from thoughtgate.core import events
 from thoughtgate.core.answers import REPORT, screened
 from thoughtgate.core.commands import (
     ANSWER,
+    NOTICE,
     AskPeople,
     AskTask,
     Command,
@@ -248,9 +249,9 @@ class Session:
         elif requests := methods.input_requests(message.body.get("params") or {}):
             return self.inputs.judge_notice(self.served.new_key(), message, requests, at)
         seen = [self._replies.seen(message, at, SERVER_TO_AGENT), *ended]
-        if not is_known:
-            return seen
-        return [*seen, *self.inputs.pass_notice(self.served.new_key(), message, at)]
+        if is_known and self.inputs.must_inspect(message):
+            return [*seen, *self.inputs.inspect_notice(self.served.new_key(), message, at)]
+        return [*seen, ToAgent(message.raw, None, NOTICE)] if is_known else seen
 
     def _server_answered(self, message: Message, at: float) -> list[Command]:
         ident = message.id

@@ -57,6 +57,9 @@ class LocalAuthority:
 
     stop_reason = ""
 
+    is_behind = False
+    """Events are recorded before the next read."""
+
     def __init__(self, governor: Governor, *, is_authenticated: bool = False) -> None:
         """Judge with ``governor``; ``is_authenticated`` says that principals are verified."""
         self.governor = governor
@@ -302,11 +305,6 @@ class LocalAuthority:
         if self._inspects_soon:
             return 0.0
         return HELD_S if len(self.held) else IDLE_S
-
-    @property
-    def is_behind(self) -> bool:
-        """False: events are recorded before the next read."""
-        return False
 
     def descriptors(self) -> dict[int, int]:
         """Return none: everything is decided in this process."""

@@ -47,6 +47,8 @@ from thoughtgate.gate.clock import now
 from thoughtgate.gate.outbox import Outbox, Sink
 from thoughtgate.policy.call import DENY, Verdict
 from thoughtgate.wire.message import Json, Message, RequestId
+from thoughtgate.wire.methods import LISTEN, TASK_METHODS
+from thoughtgate.wire.revisions import META
 
 HTTP: Final = "mcp_http"
 STDIO: Final = "mcp_stdio"
@@ -379,7 +381,7 @@ class SessionDriver:
 
     def _to_server(self, frame: ToServer, sink: Sink | None) -> int:
         owners, said = self._engine.task_owners, frame.message
-        if owners is not None and said is not None and said.method:
+        if owners is not None and said is not None and _may_name_task(said):
             params = said.body.get("params") or {}
             if not owners.may_use(self.principal, said.method, params):
                 if frame.key is None:
@@ -495,6 +497,16 @@ class SessionDriver:
 
     def _caller(self, key: RequestId | None) -> Caller | None:
         return self.agent if key is None else self.callers.get(key, self.agent)
+
+
+def _may_name_task(said: Message) -> bool:
+    """Tell, at little cost, whether a request or notification may be about a task of the server."""
+    if not said.method:
+        return False
+    return said.method in _ABOUT_TASKS or META in (said.body.get("params") or ())
+
+
+_ABOUT_TASKS: Final = TASK_METHODS | {LISTEN}
 
 
 class _Detached:
