@@ -1,6 +1,7 @@
 """Owners of servers' tasks, on every engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -43,3 +44,24 @@ def test_owners_are_bounded_in_time_and_number(database: Database) -> None:
     assert tasks.owner("files", "t2", NOW + 2 + KEPT_S) is None
     tasks.add("files", "new", "ann", NOW + 3 + KEPT_S)
     assert len(database.read("SELECT id FROM server_tasks")) == 1
+
+
+def test_many_tasks_are_looked_up_with_few_queries(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = ServerTaskStore(database)
+    tasks.add("files", "t7", "ann", NOW)
+    tasks.add("files", "t1199", "bob", NOW)
+    asked: list[str] = []
+    read = database.read
+
+    def count(query: str, values: Sequence[Any] = ()) -> list[Any]:
+        asked.append(query)
+        return read(query, values)
+
+    monkeypatch.setattr(database, "read", count)
+
+    found = tasks.owners("files", [f"t{number % 1200}" for number in range(20_000)], NOW)
+
+    assert found == {"t7": "ann", "t1199": "bob"}
+    assert len(asked) == 3

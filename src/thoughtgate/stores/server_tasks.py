@@ -1,6 +1,7 @@
 """The principals for which servers made tasks, so that no other principal can use one by its id."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Final
 
 from thoughtgate.stores.database import Database, Store
@@ -10,6 +11,11 @@ KEPT_S: Final = 30 * 86_400.0
 
 MAX_OWNED: Final = 10_000
 """Maximum tasks of one principal; the oldest are forgotten, and cannot be used then."""
+
+_AT_ONCE: Final = 500
+"""Tasks per query: a message may name a hundred thousand."""
+
+_OWNERS: Final = "SELECT id, principal FROM server_tasks WHERE expires_at > ? AND id IN"
 
 
 class ServerTaskStore(Store):
@@ -21,11 +27,19 @@ class ServerTaskStore(Store):
 
     def owner(self, server: str, task_id: str, now: float) -> str | None:
         """Return the principal that a task belongs to; None if it is not known."""
-        rows = self._database.read(
-            "SELECT principal FROM server_tasks WHERE id = ? AND expires_at > ?",
-            (_key(server, task_id), self._database.time(now)),
-        )
-        return str(rows[0][0]) if rows else None
+        return self.owners(server, [task_id], now).get(task_id)
+
+    def owners(self, server: str, task_ids: Iterable[str], now: float) -> dict[str, str]:
+        """Return the principals that tasks belong to, without the tasks that are not known."""
+        keys = {_key(server, one): one for one in task_ids}
+        asked, at = list(keys), self._database.time(now)
+        found: dict[str, str] = {}
+        for start in range(0, len(asked), _AT_ONCE):
+            some = asked[start : start + _AT_ONCE]
+            query = f"{_OWNERS} ({', '.join('?' * len(some))})"
+            rows = self._database.read(query, (at, *some))
+            found.update((keys[key], str(owner)) for key, owner in rows)
+        return found
 
     def add(self, server: str, task_id: str, principal: str, now: float) -> None:
         """Keep the owner of a new task; a task that has an owner keeps it."""

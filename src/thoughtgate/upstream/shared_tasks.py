@@ -7,6 +7,7 @@ which task id, and lets no other agent use it.
 
 import json
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from weakref import ReferenceType, ref
@@ -88,7 +89,8 @@ class StoredTasks:
 
     def may_use(self, principal: str, method: str, params: dict[str, Any]) -> bool:
         """Tell whether a principal may send a request: not if it names another's task."""
-        return all(self._is_own(principal, ident) for ident in _named_tasks(method, params))
+        named = _named_tasks(method, params)
+        return not named or set(named) <= self._own(principal, named)
 
     def answered(self, principal: str, answer: bytes) -> None:
         """Remember the task that an answer creates, before its caller learns the id."""
@@ -109,19 +111,22 @@ class StoredTasks:
         listed = result.get("tasks") if type(result) is dict else None
         if type(result) is not dict or type(listed) is not list:
             return answer
-        own = [
-            one
-            for one in listed
-            if type(one) is dict and self._is_own(principal, one.get("taskId"))
-        ]
-        return {**answer, "result": {**result, "tasks": own}}
+        idents = [one.get("taskId") if type(one) is dict else None for one in listed]
+        own = self._own(principal, idents)
+        kept = [one for one, ident in zip(listed, idents, strict=True) if _in(ident, own)]
+        return {**answer, "result": {**result, "tasks": kept}}
 
-    def _is_own(self, principal: str, ident: Any) -> bool:
-        if type(ident) is not str:
-            return False
+    def _own(self, principal: str, idents: Iterable[Any]) -> set[str]:
+        """Return those of the ids that are tasks of a principal, with few queries for many ids."""
         with suppress(StoreError):
-            return self._store.owner(self._server, ident, now()) == principal
-        return False
+            named = [one for one in idents if type(one) is str]
+            found = self._store.owners(self._server, named, now())
+            return {ident for ident, owner in found.items() if owner == principal}
+        return set()
+
+
+def _in(ident: Any, idents: set[str]) -> bool:
+    return type(ident) is str and ident in idents
 
 
 def _named_tasks(method: str, params: dict[str, Any]) -> list[str | None]:
